@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The vocabulary of the project: kinds of pipe, kinds of metadata update, and what a kernel does about
+ * them. The names are those of the metric labels, D-Bus and JSON.
+ */
+#ifndef PIPEWATCH_PIPE_H
+#define PIPEWATCH_PIPE_H
+
+#include <stdint.h>
+
+enum pipe_kind {
+	PIPE_ANONYMOUS, /* pipe2(2), on pipefs */
+	PIPE_FIFO,	/* mkfifo(3), on any other file system */
+	PIPE_KINDS,
+};
+
+enum update_kind {
+	UPDATE_ATIME,	 /* a successful read without O_NOATIME */
+	UPDATE_CMTIME,	 /* a successful write: mtime and ctime together */
+	UPDATE_FSNOTIFY, /* inotify and fanotify events of either */
+	UPDATE_KINDS,
+};
+
+/* Does this kernel pay for an update? Unknown always comes with a reason. */
+enum path_state {
+	PATH_UNKNOWN,
+	PATH_PAID,
+	PATH_REMOVED,
+	PATH_STATES,
+};
+
+/* log2 size classes of one operation: class c holds 2^c .. 2^(c+1)-1 bytes, the last one all above. */
+#define SIZE_CLASSES 16
+
+/* Successful operations of somebody on one kind of pipe. Counters: they only grow. */
+struct pipe_counts {
+	uint64_t reads;
+	uint64_t writes;
+	uint64_t read_bytes;
+	uint64_t written_bytes;
+	uint64_t noatime_reads; /* those of reads that came through O_NOATIME */
+};
+
+struct pipe_sizes {
+	uint64_t reads[SIZE_CLASSES];
+	uint64_t writes[SIZE_CLASSES];
+};
+
+const char *pipe_kind_name(enum pipe_kind kind);
+const char *update_kind_name(enum update_kind kind);
+const char *path_state_name(enum path_state state);
+
+/* *sum += *add, field by field. */
+void pipe_counts_add(struct pipe_counts *sum, const struct pipe_counts *add);
+void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add);
+
+/*
+ * How many updates of @kind the kernel was asked to make for these operations: one per read without
+ * O_NOATIME (atime), one per write (cmtime). Meaningful only where the path is paid; fsnotify does not follow
+ * from counts and gives 0.
+ */
+uint64_t pipe_counts_updates(const struct pipe_counts *counts, enum update_kind kind);
+
+#endif
