@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "describe.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <string.h>
+
+#include "util.h"
+
+/*
+ * The text grows element by element: a tree of 10000 processes would take some ten times the memory of its text. After the first
+ * failure nothing more is written.
+ */
+struct writer {
+	const struct snapshot *s;
+	FILE *f;
+	bool comma; /* before the next member or element */
+	int error;
+};
+
+static void write_text(struct writer *w, const char *text)
+{
+	if (!w->error && fputs(text, w->f) == EOF)
+		w->error = -ENOMEM;
+}
+
+/* Begins the member @key, or an array's element when that is NULL. Keys are ours and need no escapes. */
+static void begin(struct writer *w, const char *key, const char *opening)
+{
+	write_text(w, w->comma ? "," : "");
+	if (key) {
+		write_text(w, "\"");
+		write_text(w, key);
+		write_text(w, "\":");
+	}
+	write_text(w, opening);
+	w->comma = false;
+}
+
+static void end(struct writer *w, const char *closing)
+{
+	write_text(w, closing);
+	w->comma = true;
+}
+
+/* Writes and frees @value; NULL stands for a lack of memory. */
+static void write_value(struct writer *w, const char *key, struct json_object *value)
+{
+	const char *text = NULL;
+
+	if (value)
+		text = json_object_to_json_string_ext(
+			value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (text) {
+		begin(w, key, text);
+		w->comma = true;
+	} else {
+		w->error = -ENOMEM;
+	}
+	json_object_put(value);
+}
+
+static void write_string(struct writer *w, const char *key, const char *value)
+{
+	write_value(w, key, json_object_new_string(value));
+}
+
+static void write_number(struct writer *w, const char *key, uint64_t value)
+{
+	write_value(w, key, json_object_new_uint64(value));
+}
+
+static void write_bool(struct writer *w, const char *key, bool value)
+{
+	write_value(w, key, json_object_new_boolean(value));
+}
+
+/* The shortest text that reads back as the same number. JSON has no infinities: such a member is left out. */
+static void write_double(struct writer *w, const char *key, double value)
+{
+	char text[40];
+
+	if (!isfinite(value))
+		return;
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	write_value(w, key, json_object_new_double_s(value, text));
+}
+
+static void write_sizes(struct writer *w, const char *key, const uint64_t sizes[SIZE_CLASSES])
+{
+	begin(w, key, "[");
+	for (int c = 0; c < SIZE_CLASSES; c++)
+		write_number(w, NULL, sizes[c]);
+	end(w, "]");
+}
+
+static void write_updates(struct writer *w, const char *key, enum pipe_kind pipe,
+			  enum update_kind kind, const struct pipe_counts *counts)
+{
+	uint64_t updates;
+
+	if (snapshot_updates(w->s, pipe, kind, counts, &updates))
+		write_number(w, key, updates);
+}
+
+/* @sizes may be NULL. */
+static void write_counts(struct writer *w, enum pipe_kind pipe, const struct pipe_counts *counts,
+			 const struct pipe_sizes *sizes)
+{
+	begin(w, pipe_kind_name(pipe), "{");
+	write_number(w, "reads", counts->reads);
+	write_number(w, "writes", counts->writes);
+	write_number(w, "read_bytes", counts->read_bytes);
+	write_number(w, "written_bytes", counts->written_bytes);
+	write_number(w, "noatime_reads", counts->noatime_reads);
+	write_updates(w, "atime_updates", pipe, UPDATE_ATIME, counts);
+	write_updates(w, "cmtime_updates", pipe, UPDATE_CMTIME, counts);
+	if (sizes) {
+		write_sizes(w, "read_sizes", sizes->reads);
+		write_sizes(w, "write_sizes", sizes->writes);
+	}
+	end(w, "}");
+}
+
+static void write_kernel(struct writer *w)
+{
+	begin(w, "kernel", "{");
+	write_string(w, "release", w->s->kernel_release);
+	write_string(w, "machine", w->s->machine);
+	if (*w->s->clocksource)
+		write_string(w, "clocksource", w->s->clocksource);
+	else
+		write_string(w, "clocksource_reason", "The kernel does not name its clock source.");
+	end(w, "}");
+}
+
+/* Why the counts have no updates of this kind; NULL when they have. */
+static const char *updates_reason(const struct snapshot *s, enum pipe_kind pipe,
+				  enum update_kind kind)
+{
+	static const struct pipe_counts none;
+	uint64_t updates;
+
+	if (!s->counting)
+		return s->counting_reason;
+	if (snapshot_updates(s, pipe, kind, &none, &updates))
+		return NULL;
+	switch (s->paths[pipe][kind].state) {
+	case PATH_REMOVED: return "This kernel makes no such updates.";
+	case PATH_PAID: return "Such updates do not follow from the number of operations.";
+	default: return "It is not known whether this kernel makes such updates.";
+	}
+}
+
+static void write_paths(struct writer *w)
+{
+	begin(w, "paths", "{");
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		begin(w, pipe_kind_name(pipe), "{");
+		for (enum update_kind kind = 0; kind < UPDATE_KINDS; kind++) {
+			const struct snapshot_path *path = &w->s->paths[pipe][kind];
+			const char *reason = updates_reason(w->s, pipe, kind);
+
+			begin(w, update_kind_name(kind), "{");
+			write_string(w, "state", path_state_name(path->state));
+			write_string(w, "reason", path->reason);
+			if (reason)
+				write_string(w, "updates_reason", reason);
+			end(w, "}");
+		}
+		end(w, "}");
+	}
+	end(w, "}");
+}
+
+static void write_programs(struct writer *w)
+{
+	begin(w, "programs", "[");
+	for (size_t i = 0; i < w->s->n_programs; i++) {
+		const struct snapshot_program *program = &w->s->programs[i];
+
+		begin(w, NULL, "{");
+		write_string(w, "program", program->program);
+		write_string(w, "hook", program->hook);
+		write_bool(w, "attached", program->attached);
+		if (!program->attached)
+			write_string(w, "reason", program->reason);
+		end(w, "}");
+	}
+	end(w, "]");
+}
+
+static void write_losses(struct writer *w)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < w->s->n_losses; i++)
+		lost += w->s->losses[i].updates;
+	write_number(w, "lost_updates", lost);
+
+	begin(w, "losses", "[");
+	for (size_t i = 0; i < w->s->n_losses; i++) {
+		begin(w, NULL, "{");
+		write_string(w, "reason", w->s->losses[i].reason);
+		write_number(w, "updates", w->s->losses[i].updates);
+		end(w, "}");
+	}
+	end(w, "]");
+}
+
+static void write_maps(struct writer *w)
+{
+	begin(w, "maps", "[");
+	for (size_t i = 0; i < w->s->n_maps; i++) {
+		begin(w, NULL, "{");
+		write_string(w, "map", w->s->maps[i].map);
+		write_number(w, "entries", w->s->maps[i].entries);
+		write_number(w, "max_entries", w->s->maps[i].max_entries);
+		end(w, "}");
+	}
+	end(w, "]");
+}
+
+static void write_totals(struct writer *w)
+{
+	begin(w, "totals", "{");
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+		write_counts(w, pipe, &w->s->totals[pipe], &w->s->sizes[pipe]);
+	end(w, "}");
+}
+
+static void write_groups(struct writer *w)
+{
+	begin(w, "groups", "[");
+	for (size_t i = 0; i < w->s->n_groups && !w->error; i++) {
+		const struct snapshot_group *group = &w->s->groups[i];
+
+		begin(w, NULL, "{");
+		write_string(w, "unit", group->unit);
+		write_string(w, "comm", group->comm);
+		write_number(w, "processes", group->processes);
+		for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+			if (group->counts[pipe].reads || group->counts[pipe].writes)
+				write_counts(w, pipe, &group->counts[pipe], NULL);
+		end(w, "}");
+	}
+	end(w, "]");
+}
+
+static void write_processes(struct writer *w)
+{
+	size_t n = w->s->n_processes;
+
+	if (n > DESCRIBE_PROCESSES_MAX)
+		n = DESCRIBE_PROCESSES_MAX;
+	begin(w, "processes", "[");
+	for (size_t i = 0; i < n && !w->error; i++) {
+		const struct snapshot_process *process = &w->s->processes[i];
+
+		begin(w, NULL, "{");
+		write_number(w, "pid", process->pid);
+		write_number(w, "start_time_usec", process->start_time_usec);
+		write_string(w, "comm", process->comm);
+		write_string(w, "unit", process->unit);
+		write_bool(w, "exited", process->exited);
+		for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+			if (process->counts[pipe].reads || process->counts[pipe].writes)
+				write_counts(w, pipe, &process->counts[pipe],
+					     &process->sizes[pipe]);
+		end(w, "}");
+	}
+	end(w, "]");
+	write_number(w, "processes_omitted", w->s->n_processes - n);
+}
+
+static void write_daemon(struct writer *w)
+{
+	const struct snapshot *s = w->s;
+
+	write_string(w, "version", s->version);
+	write_string(w, "libbpf_version", s->libbpf_version);
+	write_number(w, "start_time_usec", s->start_time_usec);
+	write_string(w, "state", snapshot_state_name(s->state));
+	write_string(w, "state_reason", s->state_reason);
+	write_string(w, "mode", snapshot_mode_name(s->mode));
+	write_string(w, "configured_mode", snapshot_mode_name(s->configured_mode));
+	write_string(w, "mode_reason", s->mode_reason);
+	write_double(w, "budget_ratio", s->budget_ratio);
+	write_string(w, "observer_overhead_reason", "The daemon does not measure its own cost.");
+	if (!s->counting)
+		write_string(w, "coverage_reason", s->counting_reason);
+	else if (s->mode != MODE_EXACT)
+		write_string(w, "coverage_reason", "The coverage is known in exact mode only.");
+	else
+		write_double(w, "coverage_ratio", 1);
+}
+
+static void write_snapshot(struct writer *w)
+{
+	begin(w, NULL, "{");
+	write_daemon(w);
+	write_kernel(w);
+	write_paths(w);
+	write_programs(w);
+	write_bool(w, "counting", w->s->counting);
+	if (w->s->counting) {
+		write_number(w, "tracked_processes", w->s->tracked_processes);
+		write_losses(w);
+		write_number(w, "unattributed_operations", w->s->unattributed_operations);
+		write_maps(w);
+		write_totals(w);
+		write_groups(w);
+		write_processes(w);
+	} else {
+		write_string(w, "counting_reason", w->s->counting_reason);
+	}
+	end(w, "}");
+}
+
+int describe_json(const struct snapshot *s, char **ret_json)
+{
+	_cleanup_(freep) char *json = NULL;
+	struct writer w = { .s = s };
+	size_t size;
+
+	w.f = open_memstream(&json, &size);
+	if (!w.f)
+		return -ENOMEM;
+	write_snapshot(&w);
+	/* Only now is the text whole, and only now does a stream in memory tell that it could not grow. */
+	if (fclose(w.f) == EOF)
+		w.error = -ENOMEM;
+	if (w.error)
+		return w.error;
+
+	*ret_json = json;
+	json = NULL;
+	return 0;
+}

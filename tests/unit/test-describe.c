@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <string.h>
+
+#include "describe.h"
+#include "util.h"
+
+static struct snapshot *new_snapshot(void)
+{
+	struct snapshot *s = snapshot_new();
+
+	assert_non_null(s);
+	s->version = "1.2.3";
+	s->libbpf_version = "1.1";
+	s->start_time_usec = 1700000000123456;
+	s->state = STATE_RUNNING;
+	s->state_reason = "All is well.";
+	s->mode = MODE_EXACT;
+	s->configured_mode = MODE_AUTO;
+	s->mode_reason = "Everything fits the budget.";
+	s->budget_ratio = 0.01;
+	s->kernel_release = "6.1.0-test";
+	s->machine = "x86_64";
+	s->clocksource = "tsc";
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (enum update_kind kind = 0; kind < UPDATE_KINDS; kind++) {
+			s->paths[pipe][kind].state = PATH_PAID;
+			s->paths[pipe][kind].reason = "It does.";
+		}
+	s->counting = true;
+	s->counting_reason = "";
+	return s;
+}
+
+static char *describe(const struct snapshot *s)
+{
+	char *json = NULL;
+
+	assert_int_equal(describe_json(s, &json), 0);
+	assert_non_null(json);
+	return json;
+}
+
+#define PAID "{\"state\":\"paid\",\"reason\":\"It does.\"}"
+#define PAID_FSNOTIFY                                                     \
+	"{\"state\":\"paid\",\"reason\":\"It does.\",\"updates_reason\":" \
+	"\"Such updates do not follow from the number of operations.\"}"
+#define PAID_PATHS "{\"atime\":" PAID ",\"cmtime\":" PAID ",\"fsnotify\":" PAID_FSNOTIFY "}"
+#define HEAD                                                                                      \
+	"{\"version\":\"1.2.3\",\"libbpf_version\":\"1.1\",\"start_time_usec\":1700000000123456," \
+	"\"state\":\"running\",\"state_reason\":\"All is well.\",\"mode\":\"exact\","             \
+	"\"configured_mode\":\"auto\",\"mode_reason\":\"Everything fits the budget.\","           \
+	"\"budget_ratio\":0.01,"                                                                  \
+	"\"observer_overhead_reason\":\"The daemon does not measure its own cost.\","
+#define KERNEL \
+	"\"kernel\":{\"release\":\"6.1.0-test\",\"machine\":\"x86_64\",\"clocksource\":\"tsc\"},"
+#define NO_SIZES "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"
+#define NO_COUNTS                                                                             \
+	"{\"reads\":0,\"writes\":0,\"read_bytes\":0,\"written_bytes\":0,\"noatime_reads\":0," \
+	"\"atime_updates\":0,\"cmtime_updates\":0,\"read_sizes\":" NO_SIZES                   \
+	",\"write_sizes\":" NO_SIZES "}"
+
+static void test_empty(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = new_snapshot();
+	_cleanup_(freep) char *json = NULL;
+
+	(void)state;
+	snapshot_finish(s);
+	json = describe(s);
+	assert_string_equal(json, HEAD
+			    "\"coverage_ratio\":1," KERNEL "\"paths\":{\"anonymous\":" PAID_PATHS
+			    ",\"fifo\":" PAID_PATHS "},\"programs\":[],\"counting\":true,"
+			    "\"tracked_processes\":0,\"lost_updates\":0,\"losses\":[],"
+			    "\"unattributed_operations\":0,\"maps\":[],"
+			    "\"totals\":{\"anonymous\":" NO_COUNTS ",\"fifo\":" NO_COUNTS "},"
+			    "\"groups\":[],\"processes\":[],\"processes_omitted\":0}");
+}
+
+static void fill(struct snapshot *s)
+{
+	struct snapshot_process *process = snapshot_add_process(s);
+	struct snapshot_program *program = snapshot_add_program(s);
+	struct snapshot_group *group = snapshot_add_group(s);
+	struct snapshot_loss *loss = snapshot_add_loss(s);
+	struct snapshot_map *map = snapshot_add_map(s);
+	const struct pipe_counts counts = {
+		.reads = UINT64_MAX,
+		.writes = (1ULL << 53) + 1,
+		.read_bytes = 3,
+		.written_bytes = 4,
+		.noatime_reads = 5,
+	};
+
+	assert_non_null(process);
+	assert_non_null(program);
+	assert_non_null(group);
+	assert_non_null(loss);
+	assert_non_null(map);
+	*process = (struct snapshot_process){
+		.pid = UINT32_MAX,
+		.start_time_usec = 7,
+		.comm = "a\n\"\\/\001\t\177\xc3\xa9",
+		.unit = "caf\xc3\xa9.service",
+		.exited = true,
+	};
+	process->counts[PIPE_FIFO] = counts;
+	process->sizes[PIPE_FIFO].reads[0] = UINT64_MAX;
+	process->sizes[PIPE_FIFO].writes[15] = 9;
+	*program = (struct snapshot_program){ "on_read", "pipe_read", false, "No such function." };
+	*group = (struct snapshot_group){ "u.service", "comm", 1, { [PIPE_FIFO] = counts } };
+	*loss = (struct snapshot_loss){ "no_slot", 11 };
+	*map = (struct snapshot_map){ "threads", 12, 13 };
+}
+
+#define FIFO_COUNTS                                                                    \
+	"\"reads\":18446744073709551615,\"writes\":9007199254740993,\"read_bytes\":3," \
+	"\"written_bytes\":4,\"noatime_reads\":5"
+#define REMOVED                                               \
+	"{\"state\":\"removed\",\"reason\":\"It does not.\"," \
+	"\"updates_reason\":\"This kernel makes no such updates.\"}"
+#define UNKNOWN                                                                \
+	"{\"state\":\"unknown\",\"reason\":\"Who knows.\",\"updates_reason\":" \
+	"\"It is not known whether this kernel makes such updates.\"}"
+
+/* Odd names, great numbers, and figures that this kernel does not have. */
+static void test_full(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = new_snapshot();
+	_cleanup_(freep) char *json = NULL;
+
+	(void)state;
+	fill(s);
+	s->mode = MODE_AUTO;
+	s->clocksource = "";
+	s->paths[PIPE_FIFO][UPDATE_ATIME] = (struct snapshot_path){ PATH_REMOVED, "It does not." };
+	s->paths[PIPE_FIFO][UPDATE_CMTIME] = (struct snapshot_path){ PATH_UNKNOWN, "Who knows." };
+	snapshot_finish(s);
+	s->unattributed_operations = 17;
+	json = describe(s);
+
+	assert_non_null(strstr(
+		json,
+		"\"coverage_reason\":\"The coverage is known in exact mode only.\",\"kernel\":"
+		"{\"release\":\"6.1.0-test\",\"machine\":\"x86_64\","
+		"\"clocksource_reason\":\"The kernel does not name its clock source.\"},"
+		"\"paths\":{\"anonymous\":" PAID_PATHS ",\"fifo\":{\"atime\":" REMOVED
+		",\"cmtime\":" UNKNOWN ",\"fsnotify\":" PAID_FSNOTIFY "}},"
+		"\"programs\":[{\"program\":\"on_read\",\"hook\":\"pipe_read\","
+		"\"attached\":false,\"reason\":\"No such function.\"}],\"counting\":true,"));
+	assert_non_null(strstr(json,
+			       "\"lost_updates\":11,\"losses\":[{\"reason\":\"no_slot\","
+			       "\"updates\":11}],\"unattributed_operations\":17,\"maps\":[{\"map\":"
+			       "\"threads\",\"entries\":12,\"max_entries\":13}],\"totals\":{"));
+	assert_non_null(strstr(json, "\"groups\":[{\"unit\":\"u.service\",\"comm\":\"comm\","
+				     "\"processes\":1,\"fifo\":{" FIFO_COUNTS "}}],"));
+	assert_non_null(strstr(
+		json, "\"processes\":[{\"pid\":4294967295,\"start_time_usec\":7,"
+		      "\"comm\":\"a\\n\\\"\\\\/\\u0001\\t\177\xc3\xa9\","
+		      "\"unit\":\"caf\xc3\xa9.service\",\"exited\":true,\"fifo\":{" FIFO_COUNTS
+		      ",\"read_sizes\":[18446744073709551615,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"
+		      "\"write_sizes\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,9]}}],"
+		      "\"processes_omitted\":0}"));
+}
+
+/* Not measured: no figure at all, and the reason. */
+static void test_not_counting(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = new_snapshot();
+	_cleanup_(freep) char *json = NULL;
+
+	(void)state;
+	s->counting = false;
+	s->counting_reason = "No.";
+	s->budget_ratio = (double)NAN;
+	snapshot_finish(s);
+	json = describe(s);
+#define NOT_COUNTED "{\"state\":\"paid\",\"reason\":\"It does.\",\"updates_reason\":\"No.\"}"
+#define NOT_COUNTED_PATHS \
+	"{\"atime\":" NOT_COUNTED ",\"cmtime\":" NOT_COUNTED ",\"fsnotify\":" NOT_COUNTED "}"
+	assert_non_null(strstr(
+		json,
+		"\"mode_reason\":\"Everything fits the budget.\",\"observer_overhead_reason\":"
+		"\"The daemon does not measure its own cost.\",\"coverage_reason\":\"No.\"," KERNEL
+		"\"paths\":{\"anonymous\":" NOT_COUNTED_PATHS ",\"fifo\":" NOT_COUNTED_PATHS
+		"},\"programs\":[],\"counting\":false,\"counting_reason\":\"No.\"}"));
+}
+
+/* A list too long for a bus message ends, and says so. */
+static void test_many(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = new_snapshot();
+	_cleanup_(freep) char *json = NULL;
+	struct json_object *root, *processes, *omitted;
+
+	(void)state;
+	for (int i = 0; i < DESCRIBE_PROCESSES_MAX + 3; i++) {
+		struct snapshot_process *process = snapshot_add_process(s);
+
+		assert_non_null(process);
+		process->pid = (uint32_t)i + 1;
+		process->counts[PIPE_ANONYMOUS].reads = 1;
+	}
+	snapshot_finish(s);
+	json = describe(s);
+	root = json_tokener_parse(json);
+	assert_non_null(root);
+	assert_true(json_object_object_get_ex(root, "processes", &processes));
+	assert_true(json_object_object_get_ex(root, "processes_omitted", &omitted));
+	assert_int_equal(json_object_array_length(processes), DESCRIBE_PROCESSES_MAX);
+	assert_int_equal(json_object_get_int(omitted), 3);
+	json_object_put(root);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_not_counting),
+		cmocka_unit_test(test_many),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
