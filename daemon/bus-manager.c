@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "bus-manager.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pipewatch/api.h>
+#include <string.h>
+
+#include "bus-states.h"
+#include "describe.h"
+#include "exposition.h"
+#include "util.h"
+
+/*
+ * A message bus disconnects who sends a larger message than it allows, 32 MiB by default, and a caller that does not
+ * read makes replies wait in our memory: hence what one reply and all waiting ones may take.
+ */
+#define REPLY_MAX_BYTES	  ((size_t)16 << 20)
+#define REPLIES_MAX_BYTES ((size_t)32 << 20)
+
+/* Upper bounds, padding included: a row without its strings, a detail, and the sizes of one kind of pipe. */
+#define ROW_BYTES     128
+#define DETAIL_BYTES  64
+#define DETAILS_MAX   (1 + 7 * PIPE_KINDS)
+#define SIZES_BYTES   (2 * (DETAIL_BYTES + SIZE_CLASSES * sizeof(uint64_t)))
+#define ROW_MAX_BYTES (ROW_BYTES + DETAILS_MAX * DETAIL_BYTES)
+
+struct bus_manager {
+	snapshot_get_fn get;
+	void *userdata;
+	struct snapshot *current;	 /* of the message being handled; NULL until asked for */
+	const struct snapshot *telling;	 /* of the signal being sent, else NULL */
+	struct bus_states *known_states; /* NULL as long as nobody can know any */
+	size_t waiting_bytes;		 /* of replies since the write queue was last seen empty */
+};
+
+/* The current snapshot, borrowed until the next message. Returns 0, or -errno with @error filled. */
+static int current_snapshot(struct bus_manager *m, const struct snapshot **ret_snapshot,
+			    sd_bus_error *error)
+{
+	int r;
+
+	if (!m->current) {
+		r = m->get(m->userdata, &m->current);
+		if (r < 0)
+			return sd_bus_error_setf(error, PIPEWATCH_ERROR_FAILED,
+						 "The figures cannot be read: %s.", strerror(-r));
+	}
+	if (!m->known_states) {
+		r = bus_states_new(m->current, &m->known_states);
+		if (r < 0)
+			return r;
+	}
+	*ret_snapshot = m->current;
+	return 0;
+}
+
+static int counting_snapshot(struct bus_manager *m, const struct snapshot **ret_snapshot,
+			     sd_bus_error *error)
+{
+	const struct snapshot *s = NULL;
+	int r;
+
+	r = current_snapshot(m, &s, error);
+	if (r < 0)
+		return r;
+	if (!s->counting)
+		return sd_bus_error_set(error, PIPEWATCH_ERROR_NOT_MEASURED, s->counting_reason);
+	*ret_snapshot = s;
+	return 0;
+}
+
+/* Properties */
+
+static int append_paths(sd_bus_message *reply, const struct snapshot *s)
+{
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'a', "(ssss)");
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (enum update_kind kind = 0; kind < UPDATE_KINDS && r >= 0; kind++)
+			r = sd_bus_message_append(reply, "(ssss)", pipe_kind_name(pipe),
+						  update_kind_name(kind),
+						  path_state_name(s->paths[pipe][kind].state),
+						  s->paths[pipe][kind].reason);
+	if (r < 0)
+		return r;
+	return sd_bus_message_close_container(reply);
+}
+
+static int append_programs(sd_bus_message *reply, const struct snapshot *s)
+{
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'a', "(ssbs)");
+	for (size_t i = 0; i < s->n_programs && r >= 0; i++)
+		r = sd_bus_message_append(reply, "(ssbs)", s->programs[i].program,
+					  s->programs[i].hook, s->programs[i].attached,
+					  s->programs[i].reason);
+	if (r < 0)
+		return r;
+	return sd_bus_message_close_container(reply);
+}
+
+static int append_lost_updates(sd_bus_message *reply, const struct snapshot *s)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < s->n_losses; i++)
+		lost += s->losses[i].updates;
+	return sd_bus_message_append(reply, "t", lost);
+}
+
+static int append_text(sd_bus_message *reply, const struct snapshot *s, const char *property)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	text = bus_states_text(s, property);
+	if (!text)
+		return -ENOMEM;
+	return sd_bus_message_append(reply, "s", text);
+}
+
+static int property_get(sd_bus *bus, const char *path, const char *interface, const char *property,
+			sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+	struct bus_manager *m = userdata;
+	const struct snapshot *s = m->telling;
+	int r;
+
+	(void)bus, (void)path, (void)interface;
+	if (!s) {
+		r = current_snapshot(m, &s, error);
+		if (r < 0)
+			return r;
+	}
+
+	if (!strcmp(property, "Paths"))
+		return append_paths(reply, s);
+	if (!strcmp(property, "Programs"))
+		return append_programs(reply, s);
+	if (!strcmp(property, "LostUpdates"))
+		return append_lost_updates(reply, s);
+	if (!strcmp(property, "TrackedProcesses"))
+		return sd_bus_message_append(reply, "u", s->counting ? s->tracked_processes : 0);
+	if (!strcmp(property, "StartTime"))
+		return sd_bus_message_append(reply, "t", s->start_time_usec);
+	if (!strcmp(property, "Counting"))
+		return sd_bus_message_append(reply, "b", s->counting);
+	if (!strcmp(property, "Budget"))
+		return sd_bus_message_append(reply, "d", s->budget_ratio);
+	if (!strcmp(property, "Coverage"))
+		return sd_bus_message_append(reply, "d",
+					     bus_states_coverage_known(s) ? 1.0 : (double)NAN);
+	if (!strcmp(property, "ObserverOverhead"))
+		return sd_bus_message_append(reply, "d", (double)NAN);
+	return append_text(reply, s, property);
+}
+
+/* Methods */
+
+/* Begins the reply to @call, of @bytes at most, if there is room for it. Returns 0, or -errno with @error filled. */
+static int reply_begin(struct bus_manager *m, sd_bus_message *call, size_t bytes,
+		       sd_bus_message **ret_reply, sd_bus_error *error)
+{
+	uint64_t n_queued;
+	int r;
+
+	if (bytes > REPLY_MAX_BYTES)
+		return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+					 "The reply would take %zu bytes, and %zu are allowed.",
+					 bytes, REPLY_MAX_BYTES);
+	r = sd_bus_get_n_queued_write(sd_bus_message_get_bus(call), &n_queued);
+	if (r < 0)
+		return r;
+	if (!n_queued)
+		m->waiting_bytes = 0;
+	if (bytes > REPLIES_MAX_BYTES - m->waiting_bytes)
+		return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+					"Too many earlier replies still wait for their receivers.");
+	r = sd_bus_message_new_method_return(call, ret_reply);
+	if (r < 0)
+		return r;
+	m->waiting_bytes += bytes;
+	return 0;
+}
+
+static int append_detail(sd_bus_message *reply, const char *kind, const char *figure,
+			 uint64_t value)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s%s", kind, figure);
+	return sd_bus_message_append(reply, "{sv}", key, "t", value);
+}
+
+static int append_sizes(sd_bus_message *reply, const char *kind, const char *figure,
+			const uint64_t sizes[SIZE_CLASSES])
+{
+	char key[64];
+	int r;
+
+	snprintf(key, sizeof(key), "%s%s", kind, figure);
+	r = sd_bus_message_open_container(reply, 'e', "sv");
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "s", key);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'v', "at");
+	if (r >= 0)
+		r = sd_bus_message_append_array(reply, 't', sizes, SIZE_CLASSES * sizeof(*sizes));
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	return r;
+}
+
+/* The details of one kind of pipe; @sizes may be NULL. */
+static int append_counts(sd_bus_message *reply, const struct snapshot *s, enum pipe_kind pipe,
+			 const struct pipe_counts *counts, const struct pipe_sizes *sizes)
+{
+	static const char *const kinds[] = { [PIPE_ANONYMOUS] = "Anonymous", [PIPE_FIFO] = "Fifo" };
+	const char *kind = kinds[pipe];
+	uint64_t updates;
+	int r;
+
+	if (!counts->reads && !counts->writes)
+		return 0;
+
+	r = append_detail(reply, kind, "Reads", counts->reads);
+	if (r >= 0)
+		r = append_detail(reply, kind, "Writes", counts->writes);
+	if (r >= 0)
+		r = append_detail(reply, kind, "ReadBytes", counts->read_bytes);
+	if (r >= 0)
+		r = append_detail(reply, kind, "WrittenBytes", counts->written_bytes);
+	if (r >= 0)
+		r = append_detail(reply, kind, "NoatimeReads", counts->noatime_reads);
+	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_ATIME, counts, &updates))
+		r = append_detail(reply, kind, "AtimeUpdates", updates);
+	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_CMTIME, counts, &updates))
+		r = append_detail(reply, kind, "CmtimeUpdates", updates);
+	if (r >= 0 && sizes)
+		r = append_sizes(reply, kind, "ReadSizes", sizes->reads);
+	if (r >= 0 && sizes)
+		r = append_sizes(reply, kind, "WriteSizes", sizes->writes);
+	return r;
+}
+
+static struct pipe_counts sum_counts(const struct pipe_counts counts[PIPE_KINDS])
+{
+	struct pipe_counts sum = { 0 };
+
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+		pipe_counts_add(&sum, &counts[pipe]);
+	return sum;
+}
+
+static int append_process(sd_bus_message *reply, const struct snapshot *s,
+			  const struct snapshot_process *process, bool with_sizes)
+{
+	const struct pipe_counts sum = sum_counts(process->counts);
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'r', "utsstttta{sv}");
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "utsstttt", process->pid, process->start_time_usec,
+					  process->comm, process->unit, sum.reads, sum.writes,
+					  sum.read_bytes, sum.written_bytes);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'a', "{sv}");
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "{sv}", "Exited", "b", process->exited);
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
+		r = append_counts(reply, s, pipe, &process->counts[pipe],
+				  with_sizes ? &process->sizes[pipe] : NULL);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	return r;
+}
+
+static int append_group(sd_bus_message *reply, const struct snapshot *s,
+			const struct snapshot_group *group)
+{
+	const struct pipe_counts sum = sum_counts(group->counts);
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'r', "ssutttta{sv}");
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "ssutttt", group->unit, group->comm,
+					  group->processes, sum.reads, sum.writes, sum.read_bytes,
+					  sum.written_bytes);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'a', "{sv}");
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
+		r = append_counts(reply, s, pipe, &group->counts[pipe], NULL);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	return r;
+}
+
+static size_t process_bytes(const struct snapshot *s, size_t i)
+{
+	return ROW_MAX_BYTES + strlen(s->processes[i].comm) + strlen(s->processes[i].unit);
+}
+
+static size_t group_bytes(const struct snapshot *s, size_t i)
+{
+	return ROW_MAX_BYTES + strlen(s->groups[i].comm) + strlen(s->groups[i].unit);
+}
+
+/*
+ * Begins the reply with a list of the first of @n_rows rows, as many as @call asks for: their number is *ret_n. A list that
+ * does not fit is an error that names what does: a list cut short would look whole.
+ */
+static int reply_begin_list(struct bus_manager *m, sd_bus_message *call, const struct snapshot *s,
+			    size_t n_rows, size_t (*row_bytes)(const struct snapshot *s, size_t i),
+			    sd_bus_message **ret_reply, size_t *ret_n, sd_bus_error *error)
+{
+	size_t bytes = 0;
+	uint32_t limit;
+	int r;
+
+	r = sd_bus_message_read(call, "u", &limit);
+	if (r < 0)
+		return r;
+	if (limit && limit < n_rows)
+		n_rows = limit;
+	for (size_t i = 0; i < n_rows; i++) {
+		bytes += row_bytes(s, i);
+		if (bytes > REPLY_MAX_BYTES)
+			return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+						 "%zu entries do not fit into a message; "
+						 "ask for at most %zu.",
+						 n_rows, i);
+	}
+	r = reply_begin(m, call, bytes, ret_reply, error);
+	if (r < 0)
+		return r;
+	*ret_n = n_rows;
+	return 0;
+}
+
+static int method_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	struct bus_manager *m = userdata;
+	const struct snapshot *s = NULL;
+	size_t n = 0;
+	int r;
+
+	r = counting_snapshot(m, &s, error);
+	if (r >= 0)
+		r = reply_begin_list(m, call, s, s->n_processes, process_bytes, &reply, &n, error);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'a', "(utsstttta{sv})");
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = append_process(reply, s, &s->processes[i], false);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	if (r < 0)
+		return r;
+	return sd_bus_message_send(reply);
+}
+
+static int method_list_groups(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	struct bus_manager *m = userdata;
+	const struct snapshot *s = NULL;
+	size_t n = 0;
+	int r;
+
+	r = counting_snapshot(m, &s, error);
+	if (r >= 0)
+		r = reply_begin_list(m, call, s, s->n_groups, group_bytes, &reply, &n, error);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'a', "(ssutttta{sv})");
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = append_group(reply, s, &s->groups[i]);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	if (r < 0)
+		return r;
+	return sd_bus_message_send(reply);
+}
+
+static int method_get_process(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	struct bus_manager *m = userdata;
+	const struct snapshot_process *process;
+	const struct snapshot *s = NULL;
+	uint32_t pid;
+	size_t bytes;
+	int r;
+
+	r = sd_bus_message_read(call, "u", &pid);
+	if (r >= 0)
+		r = counting_snapshot(m, &s, error);
+	if (r < 0)
+		return r;
+	process = snapshot_find_process(s, pid);
+	if (!process)
+		return sd_bus_error_setf(error, PIPEWATCH_ERROR_NO_SUCH_PROCESS,
+					 "Process %" PRIu32 " is not known: it has not used a pipe "
+					 "since counting began, or it ended more than %d seconds "
+					 "ago, or it never was.",
+					 pid, SNAPSHOT_EXITED_SEC);
+
+	bytes = process_bytes(s, (size_t)(process - s->processes)) + PIPE_KINDS * SIZES_BYTES;
+	r = reply_begin(m, call, bytes, &reply, error);
+	if (r >= 0)
+		r = append_process(reply, s, process, true);
+	if (r < 0)
+		return r;
+	return sd_bus_message_send(reply);
+}
+
+static int reply_text(struct bus_manager *m, sd_bus_message *call, const char *text,
+		      sd_bus_error *error)
+{
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	int r;
+
+	r = reply_begin(m, call, strlen(text), &reply, error);
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "s", text);
+	if (r < 0)
+		return r;
+	return sd_bus_message_send(reply);
+}
+
+static int write_metrics(const struct snapshot *s, char **ret_text)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct exposition_self self;
+	size_t size;
+	FILE *f;
+	int r;
+
+	f = open_memstream(&text, &size);
+	if (!f)
+		return -ENOMEM;
+	exposition_self_read(&self);
+	r = exposition_write(s, &self, EXPOSITION_TEXT, f);
+	if (fclose(f) == EOF && r >= 0)
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+
+	*ret_text = text;
+	text = NULL;
+	return 0;
+}
+
+static int method_get_metrics(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct bus_manager *m = userdata;
+	const struct snapshot *s = NULL;
+	int r;
+
+	r = current_snapshot(m, &s, error);
+	if (r >= 0)
+		r = write_metrics(s, &text);
+	if (r < 0)
+		return r;
+	return reply_text(m, call, text, error);
+}
+
+static int method_describe(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_(freep) char *json = NULL;
+	struct bus_manager *m = userdata;
+	const struct snapshot *s = NULL;
+	int r;
+
+	r = current_snapshot(m, &s, error);
+	if (r >= 0)
+		r = describe_json(s, &json);
+	if (r < 0)
+		return r;
+	return reply_text(m, call, json, error);
+}
+
+#define CONSTANT(name, type) \
+	SD_BUS_PROPERTY(name, type, property_get, 0, SD_BUS_VTABLE_PROPERTY_CONST)
+#define STATE(name, type) \
+	SD_BUS_PROPERTY(name, type, property_get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE)
+#define FIGURE(name, type) SD_BUS_PROPERTY(name, type, property_get, 0, 0)
+
+static const sd_bus_vtable vtable[] = {
+	SD_BUS_VTABLE_START(0),
+
+	CONSTANT("Version", "s"),
+	CONSTANT("KernelRelease", "s"),
+	CONSTANT("StartTime", "t"),
+	STATE("State", "s"),
+	STATE("StateReason", "s"),
+	STATE("AnonymousTimestamps", "s"),
+	STATE("AnonymousTimestampsReason", "s"),
+	STATE("Paths", "a(ssss)"),
+	STATE("Programs", "a(ssbs)"),
+	STATE("Mode", "s"),
+	STATE("ModeReason", "s"),
+	STATE("ConfiguredMode", "s"),
+	STATE("Counting", "b"),
+	STATE("CountingReason", "s"),
+	FIGURE("Coverage", "d"),
+	STATE("CoverageReason", "s"),
+	FIGURE("Budget", "d"),
+	FIGURE("ObserverOverhead", "d"),
+	STATE("ObserverOverheadReason", "s"),
+	FIGURE("TrackedProcesses", "u"),
+	FIGURE("LostUpdates", "t"),
+
+	SD_BUS_METHOD_WITH_ARGS("ListProcesses", SD_BUS_ARGS("u", limit),
+				SD_BUS_RESULT("a(utsstttta{sv})", processes), method_list_processes,
+				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("GetProcess", SD_BUS_ARGS("u", pid),
+				SD_BUS_RESULT("(utsstttta{sv})", process), method_get_process,
+				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("ListGroups", SD_BUS_ARGS("u", limit),
+				SD_BUS_RESULT("a(ssutttta{sv})", groups), method_list_groups,
+				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("GetMetrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text),
+				method_get_metrics, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("Describe", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json),
+				method_describe, SD_BUS_VTABLE_UNPRIVILEGED),
+
+	SD_BUS_VTABLE_END,
+};
+
+int bus_manager_new(snapshot_get_fn get, void *userdata, struct bus_manager **ret_manager)
+{
+	struct bus_manager *m;
+
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->get = get;
+	m->userdata = userdata;
+	*ret_manager = m;
+	return 0;
+}
+
+struct bus_manager *bus_manager_free(struct bus_manager *m)
+{
+	if (!m)
+		return NULL;
+	bus_manager_forget(m);
+	bus_states_free(m->known_states);
+	free(m);
+	return NULL;
+}
+
+int bus_manager_export(struct bus_manager *m, sd_bus *bus)
+{
+	m->waiting_bytes = 0;
+	m->known_states = bus_states_free(m->known_states);
+	return sd_bus_add_object_vtable(bus, NULL, PIPEWATCH_BUS_PATH, PIPEWATCH_BUS_INTERFACE,
+					vtable, m);
+}
+
+void bus_manager_forget(struct bus_manager *m)
+{
+	m->current = snapshot_unref(m->current);
+}
+
+int bus_manager_tell_states(struct bus_manager *m, sd_bus *bus, const struct snapshot *s)
+{
+	_cleanup_(bus_states_freep) struct bus_states *states = NULL;
+	const char *names[BUS_STATES_MAX + 1];
+	size_t n;
+	int r;
+
+	if (!m->known_states)
+		return 0;
+	r = bus_states_new(s, &states);
+	if (r < 0)
+		return r;
+	n = bus_states_diff(m->known_states, states, names);
+	if (!n)
+		return 0;
+
+	m->telling = s;
+	r = sd_bus_emit_properties_changed_strv(bus, PIPEWATCH_BUS_PATH, PIPEWATCH_BUS_INTERFACE,
+						(char **)names);
+	m->telling = NULL;
+	if (r < 0)
+		return r;
+	bus_states_free(m->known_states);
+	m->known_states = states;
+	states = NULL;
+	return (int)n;
+}
