@@ -5,11 +5,17 @@
 #ifndef PIPEWATCH_HTTP_H
 #define PIPEWATCH_HTTP_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <systemd/sd-event.h>
 
 #include "snapshot.h"
 
 struct http;
+
+/* How long a client may take to send a whole request, and to receive a whole response; it is dropped then. */
+#define HTTP_REQUEST_USEC  10000000
+#define HTTP_RESPONSE_USEC 30000000
 
 /* Serves @get on nothing yet. @event is referenced. Returns 0 or -errno. */
 int http_new(sd_event *event, snapshot_get_fn get, void *userdata, struct http **ret_http);
@@ -37,5 +43,8 @@ int http_relisten(struct http *h, char *const *listen, const char **ret_failed);
 
 /* What /-/ready answers: 200 when ready, else 503. */
 void http_set_ready(struct http *h, bool ready);
+
+/* Other times than the above, for connections and requests from now on. */
+void http_set_timeouts(struct http *h, uint64_t request_usec, uint64_t response_usec);
 
 #endif

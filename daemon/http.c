@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <utlist.h>
+
+#include "http-reply.h"
+#include "listener.h"
+#include "util.h"
+
+/*
+ * Connections are accepted here, not by libmicrohttpd: its own limit makes it deaf (it stops to watch the listening socket and,
+ * with an external epoll, looks again only when something else wakes it), and it cannot choose whom to drop. At the limit the
+ * client that has kept us waiting longest is dropped for the new one, so no number of slow clients keeps a good one out.
+ */
+#define CONNECTIONS_PER_SOCKET 64
+#define ACCEPTS_PER_WAKEUP     16
+
+/* Never reached, see above. */
+#define MHD_CONNECTIONS_MAX 65536
+
+/* Request line and headers, and the response's headers. */
+#define CONNECTION_MEMORY_BYTES 16384
+
+/* A longer request body is answered without being read. */
+#define IGNORED_BODY_BYTES_MAX 65536
+
+/* Without file descriptors or memory for another connection, accepting pauses. */
+#define ACCEPT_PAUSE_USEC 100000
+
+#define USEC_PER_MSEC 1000
+
+struct endpoint {
+	struct http *http;
+	struct listener *listener;
+	sd_event_source *source;
+	unsigned int n_connections; /* without those being dropped */
+	struct endpoint *prev, *next;
+};
+
+struct connection {
+	int fd;			   /* libmicrohttpd's: shut down here, never closed */
+	struct endpoint *endpoint; /* NULL once dropped, or when the endpoint is gone */
+	bool responding;	   /* else waiting for (the rest of) a request */
+	bool dropped;
+	uint64_t deadline_usec; /* CLOCK_MONOTONIC */
+	struct connection *prev, *next;
+};
+
+struct http {
+	sd_event *event;
+	struct MHD_Daemon *mhd;
+	sd_event_source *io;
+	sd_event_source *timer;
+	struct endpoint *endpoints;
+	struct connection *connections; /* in the order in which their wait began */
+	struct connection *accepting;	/* handed to libmicrohttpd, not yet announced by it */
+	uint64_t paused_until_usec;	/* 0: accepting */
+	uint64_t request_usec, response_usec;
+	struct http_reply *reply;
+};
+
+static uint64_t now_usec(struct http *h)
+{
+	uint64_t now = 0;
+
+	sd_event_now(h->event, CLOCK_MONOTONIC, &now);
+	return now;
+}
+
+/* Does the request announce a body that is too long to be read and thrown away? */
+static bool body_refused(struct MHD_Connection *connection)
+{
+	const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+							 MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+					MHD_HTTP_HEADER_TRANSFER_ENCODING))
+		return true;
+	return length && strtoull(length, NULL, 10) > IGNORED_BODY_BYTES_MAX;
+}
+
+static struct connection *find_connection(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info;
+
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+/* Called with the headers, then with each piece of the body, then at the end of the request. */
+static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection,
+				  const char *path, const char *method, const char *version,
+				  const char *upload_data, size_t *upload_data_size,
+				  void **request_context)
+{
+	struct connection *c = find_connection(connection);
+	struct http *h = userdata;
+
+	(void)version;
+	(void)upload_data;
+
+	if (!*request_context && !body_refused(connection)) {
+		*request_context = h;
+		return MHD_YES;
+	}
+	if (*upload_data_size > 0) {
+		*upload_data_size = 0;
+		return MHD_YES;
+	}
+
+	if (c) {
+		c->responding = true;
+		c->deadline_usec = now_usec(h) + h->response_usec;
+	}
+	/* An answer before the end of the request closes the connection after it. */
+	return http_reply_send(h->reply, connection, path, method);
+}
+
+static void on_request_completed(void *userdata, struct MHD_Connection *connection,
+				 void **request_context, enum MHD_RequestTerminationCode code)
+{
+	struct connection *c = find_connection(connection);
+	struct http *h = userdata;
+
+	(void)request_context;
+	(void)code;
+
+	if (!c)
+		return;
+	c->responding = false;
+	c->deadline_usec = now_usec(h) + h->request_usec;
+	DL_DELETE(h->connections, c);
+	DL_APPEND(h->connections, c);
+}
+
+static void connection_leave_endpoint(struct connection *c)
+{
+	if (c->endpoint)
+		c->endpoint->n_connections--;
+	c->endpoint = NULL;
+}
+
+/* libmicrohttpd sees the end of the stream and closes it in its next run. */
+static void connection_drop(struct connection *c)
+{
+	connection_leave_endpoint(c);
+	c->dropped = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+static void on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct http *h = userdata;
+	struct connection *c;
+
+	(void)connection;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		c = *socket_context = h->accepting;
+		h->accepting = NULL;
+		if (c)
+			DL_APPEND(h->connections, c);
+		return;
+	}
+
+	c = *socket_context;
+	*socket_context = NULL;
+	if (!c)
+		return;
+	connection_leave_endpoint(c);
+	DL_DELETE(h->connections, c);
+	free(c);
+}
+
+/*
+ * Drops the client, of @e or (NULL) of all, that is waited for longest; only when all are being answered, the one that has
+ * been answered longest.
+ */
+static void drop_slowest(struct http *h, const struct endpoint *e)
+{
+	struct connection *c, *slowest = NULL;
+
+	DL_FOREACH(h->connections, c)
+	{
+		if (c->dropped || (e && c->endpoint != e))
+			continue;
+		if (!c->responding) {
+			slowest = c;
+			break;
+		}
+		if (!slowest)
+			slowest = c;
+	}
+	if (slowest)
+		connection_drop(slowest);
+}
+
+static void drop_late(struct http *h, uint64_t now)
+{
+	struct connection *c;
+
+	DL_FOREACH(h->connections, c)
+	{
+		if (!c->dropped && c->deadline_usec <= now)
+			connection_drop(c);
+	}
+}
+
+/* Gives @fd, which is taken over, to libmicrohttpd. */
+static void endpoint_add(struct endpoint *e, int fd, const struct sockaddr *sa, socklen_t sa_size)
+{
+	struct http *h = e->http;
+	struct connection *c;
+
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		close(fd);
+		return;
+	}
+	c->fd = fd;
+	c->endpoint = e;
+	c->deadline_usec = now_usec(h) + h->request_usec;
+
+	if (e->n_connections >= CONNECTIONS_PER_SOCKET)
+		drop_slowest(h, e);
+	e->n_connections++;
+
+	h->accepting = c;
+	if (MHD_add_connection(h->mhd, fd, sa, sa_size) == MHD_YES)
+		return;
+
+	/* The socket is closed; if libmicrohttpd came so far as to announce the connection, it is freed, too. */
+	if (h->accepting) {
+		connection_leave_endpoint(c);
+		free(c);
+		h->accepting = NULL;
+	}
+}
+
+static void set_accepting(struct http *h, uint64_t paused_until_usec)
+{
+	struct endpoint *e;
+
+	h->paused_until_usec = paused_until_usec;
+	DL_FOREACH(h->endpoints, e)
+	{
+		sd_event_source_set_enabled(e->source,
+					    paused_until_usec ? SD_EVENT_OFF : SD_EVENT_ON);
+	}
+}
+
+static int on_accept(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct endpoint *e = userdata;
+	struct http *h = e->http;
+
+	(void)source;
+	(void)revents;
+
+	for (unsigned int i = 0; i < ACCEPTS_PER_WAKEUP; i++) {
+		struct sockaddr_storage sa;
+		socklen_t sa_size = sizeof(sa);
+		int client;
+
+		client = accept4(fd, (struct sockaddr *)&sa, &sa_size,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (client >= 0) {
+			endpoint_add(e, client, (struct sockaddr *)&sa, sa_size);
+			continue;
+		}
+		if (errno == EAGAIN)
+			break;
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			drop_slowest(h, NULL);
+			set_accepting(h, now_usec(h) + ACCEPT_PAUSE_USEC);
+			break;
+		}
+		/* Else that client's connection failed before it was accepted. */
+	}
+	MHD_run(h->mhd);
+	return 0;
+}
+
+static int on_mhd(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct http *h = userdata;
+
+	(void)source;
+	(void)fd;
+	(void)revents;
+
+	MHD_run(h->mhd);
+	return 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct http *h = userdata;
+	uint64_t now = now_usec(h);
+
+	(void)source;
+	(void)usec;
+
+	if (h->paused_until_usec && h->paused_until_usec <= now)
+		set_accepting(h, 0);
+	drop_late(h, now);
+	MHD_run(h->mhd);
+	return 0;
+}
+
+/* Before each wait: when will something have to be done without an event? */
+static int on_prepare(sd_event_source *source, void *userdata)
+{
+	struct http *h = userdata;
+	uint64_t next = h->paused_until_usec ? h->paused_until_usec : UINT64_MAX;
+	MHD_UNSIGNED_LONG_LONG timeout_msec;
+	struct connection *c;
+
+	(void)source;
+
+	DL_FOREACH(h->connections, c)
+	{
+		if (!c->dropped && c->deadline_usec < next)
+			next = c->deadline_usec;
+	}
+	if (MHD_get_timeout(h->mhd, &timeout_msec) == MHD_YES) {
+		uint64_t mhd_next = now_usec(h) + timeout_msec * USEC_PER_MSEC;
+
+		if (mhd_next < next)
+			next = mhd_next;
+	}
+
+	if (next == UINT64_MAX)
+		return sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
+	sd_event_source_set_time(h->timer, next);
+	return sd_event_source_set_enabled(h->timer, SD_EVENT_ONESHOT);
+}
+
+static struct endpoint *endpoint_free(struct endpoint *e)
+{
+	struct connection *c;
+
+	if (!e)
+		return NULL;
+	/* Its clients get the answers they are owed, but can ask no more. */
+	DL_FOREACH(e->http->connections, c)
+	{
+		if (c->endpoint == e) {
+			c->endpoint = NULL;
+			shutdown(c->fd, SHUT_RD);
+		}
+	}
+	sd_event_source_disable_unref(e->source);
+	listener_free(e->listener);
+	free(e);
+	return NULL;
+}
+
+/* Takes @listener over on success. */
+static int endpoint_new(struct http *h, struct listener *listener, struct endpoint **ret_endpoint)
+{
+	struct endpoint *e;
+	int r;
+
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->http = h;
+	r = sd_event_add_io(h->event, &e->source, listener->fd, EPOLLIN, on_accept, e);
+	if (r >= 0 && h->paused_until_usec)
+		r = sd_event_source_set_enabled(e->source, SD_EVENT_OFF);
+	if (r < 0) {
+		endpoint_free(e);
+		return r;
+	}
+	sd_event_source_set_description(e->source, "http-accept");
+	e->listener = listener;
+	*ret_endpoint = e;
+	return 0;
+}
+
+static int endpoint_open(struct http *h, const char *address, struct endpoint **ret_endpoint)
+{
+	struct listener *listener;
+	int r;
+
+	r = listener_open(address, &listener);
+	if (r < 0)
+		return r;
+	r = endpoint_new(h, listener, ret_endpoint);
+	if (r < 0)
+		listener_free(listener);
+	return r;
+}
+
+int http_listen(struct http *h, const char *listen)
+{
+	struct endpoint *e;
+	int r;
+
+	r = endpoint_open(h, listen, &e);
+	if (r < 0)
+		return r;
+	DL_APPEND(h->endpoints, e);
+	return 0;
+}
+
+int http_listen_fd(struct http *h, int fd)
+{
+	struct listener *listener;
+	struct endpoint *e;
+	int r;
+
+	r = listener_adopt(fd, &listener);
+	if (r < 0)
+		return r;
+	r = endpoint_new(h, listener, &e);
+	if (r < 0) {
+		listener->fd = -1;
+		listener_free(listener);
+		return r;
+	}
+	DL_APPEND(h->endpoints, e);
+	return 0;
+}
+
+static bool has_address(const struct endpoint *list, const char *address)
+{
+	const struct endpoint *e;
+
+	DL_FOREACH(list, e)
+	{
+		if (e->listener->address && strcmp(e->listener->address, address) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool in_list(char *const *list, const char *address)
+{
+	for (; *list; list++)
+		if (strcmp(*list, address) == 0)
+			return true;
+	return false;
+}
+
+int http_relisten(struct http *h, char *const *listen, const char **ret_failed)
+{
+	struct endpoint *opened = NULL, *e, *next;
+
+	for (char *const *l = listen; *l; l++) {
+		int r;
+
+		if (has_address(h->endpoints, *l) || has_address(opened, *l))
+			continue;
+		r = endpoint_open(h, *l, &e);
+		if (r < 0) {
+			DL_FOREACH_SAFE(opened, e, next)
+			{
+				endpoint_free(e);
+			}
+			*ret_failed = *l;
+			return r;
+		}
+		DL_APPEND(opened, e);
+	}
+
+	DL_FOREACH_SAFE(h->endpoints, e, next)
+	{
+		if (!e->listener->address || in_list(listen, e->listener->address))
+			continue;
+		DL_DELETE(h->endpoints, e);
+		endpoint_free(e);
+	}
+	DL_CONCAT(h->endpoints, opened);
+	return 0;
+}
+
+int http_new(sd_event *event, snapshot_get_fn get, void *userdata, struct http **ret_http)
+{
+	_cleanup_(http_freep) struct http *h = NULL;
+	const union MHD_DaemonInfo *info;
+	int r;
+
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	h->event = sd_event_ref(event);
+	r = http_reply_new(get, userdata, &h->reply);
+	if (r < 0)
+		return r;
+	http_set_timeouts(h, HTTP_REQUEST_USEC, HTTP_RESPONSE_USEC);
+
+	h->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+				  on_request, h, MHD_OPTION_NOTIFY_COMPLETED, on_request_completed,
+				  h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+				  MHD_OPTION_CONNECTION_LIMIT, (unsigned int)MHD_CONNECTIONS_MAX,
+				  MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				  (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_END);
+	if (!h->mhd)
+		return errno > 0 ? -errno : -ENOMEM;
+	info = MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info)
+		return -EOPNOTSUPP;
+
+	r = sd_event_add_io(event, &h->io, info->epoll_fd, EPOLLIN, on_mhd, h);
+	if (r < 0)
+		return r;
+	r = sd_event_add_time(event, &h->timer, CLOCK_MONOTONIC, 0, USEC_PER_MSEC, on_timer, h);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_prepare(h->io, on_prepare);
+	if (r < 0)
+		return r;
+	sd_event_source_set_description(h->io, "http");
+	sd_event_source_set_description(h->timer, "http-timer");
+
+	*ret_http = h;
+	h = NULL;
+	return 0;
+}
+
+struct http *http_free(struct http *h)
+{
+	struct endpoint *e, *next;
+
+	if (!h)
+		return NULL;
+	DL_FOREACH_SAFE(h->endpoints, e, next)
+	{
+		endpoint_free(e);
+	}
+	sd_event_source_disable_unref(h->timer);
+	sd_event_source_disable_unref(h->io);
+	/* Closes the connections, which leave the list. */
+	if (h->mhd)
+		MHD_stop_daemon(h->mhd);
+	http_reply_free(h->reply);
+	sd_event_unref(h->event);
+	free(h);
+	return NULL;
+}
+
+void http_set_ready(struct http *h, bool ready)
+{
+	http_reply_set_ready(h->reply, ready);
+}
+
+void http_set_timeouts(struct http *h, uint64_t request_usec, uint64_t response_usec)
+{
+	h->request_usec = request_usec;
+	h->response_usec = response_usec;
+}
