@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Exact bytes against tests/unit/golden, which two strict readers of others accept. UPDATE_GOLDEN=1 rewrites the files: read the
+ * difference before it is committed.
+ */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "accept.h"
+#include "exposition.h"
+#include "metric.h"
+#include "name.h"
+#include "page.h"
+#include "util.h"
+
+static void add_group(struct snapshot *s, const char *unit, const char *comm, size_t comm_size,
+		      struct pipe_counts anonymous, struct pipe_counts fifo)
+{
+	struct snapshot_group *g = snapshot_add_group(s);
+	char name[SNAPSHOT_COMM_MAX];
+
+	assert_non_null(g);
+	name_render(comm, comm_size, name, sizeof(name));
+	g->unit = snapshot_string(s, unit);
+	g->comm = snapshot_string(s, name);
+	g->processes = 1;
+	g->counts[PIPE_ANONYMOUS] = anonymous;
+	g->counts[PIPE_FIFO] = fifo;
+}
+
+#define GROUP(s, unit, comm, ...) add_group(s, unit, comm, sizeof(comm) - 1, __VA_ARGS__)
+#define NONE			  ((struct pipe_counts){ 0 })
+#define COUNTS(...)		  ((struct pipe_counts){ __VA_ARGS__ })
+
+/* Everything that can be published, with every hostile name. Fields of counts: reads, writes, bytes, bytes, noatime. */
+static struct snapshot *make_snapshot(bool counting)
+{
+	struct snapshot *s = snapshot_new();
+	struct snapshot_program *program;
+	struct snapshot_map *map;
+	struct snapshot_loss *loss;
+
+	assert_non_null(s);
+	s->version = "0.1.0";
+	s->libbpf_version = "1.1.2";
+	s->start_time_usec = 1700000000123456;
+	s->state = counting ? STATE_RUNNING : STATE_DEGRADED;
+	s->state_reason = counting ? "" : "BPF is not permitted here.";
+	s->mode = counting ? MODE_EXACT : MODE_OFF;
+	s->configured_mode = MODE_AUTO;
+	s->mode_reason = "It is the <default> & \"only\" one.";
+	s->budget_ratio = 0.01;
+	s->kernel_release = "6.1.0-57-cloud-amd64";
+	s->machine = "x86_64";
+	s->clocksource = counting ? "tsc" : "";
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++)
+			s->paths[pipe][kind] = (struct snapshot_path){
+				PATH_PAID, "The kernel has <touch_atime>."
+			};
+	s->paths[PIPE_ANONYMOUS][UPDATE_FSNOTIFY].state = PATH_UNKNOWN;
+	s->paths[PIPE_FIFO][UPDATE_ATIME].state = PATH_REMOVED;
+
+	program = snapshot_add_program(s);
+	program->program = "count_read";
+	program->hook = "pipe_read";
+	program->attached = counting;
+	program->reason = counting ? "" : "bpf(2) is not permitted.";
+	program = snapshot_add_program(s);
+	program->program = "follow_exec";
+	program->hook = "sched_process_exec";
+	program->reason = "There is no \"such\" tracepoint.";
+
+	s->counting = counting;
+	s->counting_reason = counting ? "" : "bpf(2) needs CAP_BPF & CAP_PERFMON.";
+
+	/* All the same, to see that they are left out unless counted. */
+	GROUP(s, "(other)", "(other)", COUNTS(70, 80, 700, 800, 1), NONE);
+	GROUP(s, "cron.service", "sh", COUNTS(1000, 2000, 5000, 6000, 100), COUNTS(3, 0, 12, 0, 0));
+	GROUP(s, "", "a\nb\"c\\d{e}\tf\x01", NONE, COUNTS(0, 42, 0, 4200, 0));
+	GROUP(s, "user@0.service/a.service", "", COUNTS(1, 0, 1, 0, 1), NONE);
+	GROUP(s, "docker/0123456789ab", "\xff\xfe bad \xc0\xaf", COUNTS(0, 7, 0, 7, 0), NONE);
+	GROUP(s, "ma\\x2dchine.scope", "\xc5\xbc\xc3\xb3\xc5\x82w", COUNTS(5, 5, 5, 5, 0), NONE);
+	/* one more than a double can tell from its neighbour */
+	GROUP(s, "big.service", "big", COUNTS(9007199254740993, 0, 18446744073709000000u, 0, 0),
+	      NONE);
+	GROUP(s, "idle.service", "never", NONE, NONE);
+
+	s->sizes[PIPE_ANONYMOUS].reads[0] = 1;
+	s->sizes[PIPE_ANONYMOUS].reads[3] = 1075;
+	s->sizes[PIPE_ANONYMOUS].reads[12] = 9007199254739000;
+	s->sizes[PIPE_ANONYMOUS].reads[15] = 993;
+	s->sizes[PIPE_ANONYMOUS].writes[0] = 12;
+	s->sizes[PIPE_ANONYMOUS].writes[1] = 2080;
+	s->sizes[PIPE_FIFO].reads[2] = 3;
+	/* A moment ahead of the count of 42. */
+	s->sizes[PIPE_FIFO].writes[6] = 40;
+	s->sizes[PIPE_FIFO].writes[7] = 3;
+
+	s->unattributed_operations = 150;
+	map = snapshot_add_map(s);
+	map->map = "processes";
+	map->entries = 7;
+	map->max_entries = 16384;
+	map = snapshot_add_map(s);
+	map->map = "threads";
+	map->max_entries = 8;
+	loss = snapshot_add_loss(s);
+	loss->reason = "map_full";
+	loss = snapshot_add_loss(s);
+	loss->reason = "no \"slot\"";
+	loss->updates = 18446744073709551615u;
+	snapshot_finish(s);
+	return s;
+}
+
+static const struct exposition_self self = {
+	.cpu_seconds = 1.5,
+	.start_time_seconds = 1700000000.25,
+	.open_fds = 12,
+	.max_fds = 1024,
+	.virtual_bytes = 123456789,
+	.resident_bytes = -1, /* not readable: left out */
+	.threads = 1,
+};
+
+static char *golden_path(const char *name)
+{
+	_cleanup_(freep) char *file = strdup(__FILE__);
+	char *path;
+
+	assert_true(asprintf(&path, "%s/golden/%s", dirname(file), name) > 0);
+	return path;
+}
+
+static void assert_golden(const char *name, const char *text)
+{
+	_cleanup_(freep) char *path = golden_path(name);
+	_cleanup_(freep) char *expected = NULL;
+	_cleanup_(fclosep) FILE *f = NULL;
+	size_t size = 0;
+
+	if (getenv("UPDATE_GOLDEN")) {
+		f = fopen(path, "w");
+		assert_non_null(f);
+		fputs(text, f);
+		return;
+	}
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_true(getdelim(&expected, &size, '\0', f) > 0);
+	assert_string_equal(text, expected);
+}
+
+static char *expose(const struct snapshot *s, const struct exposition_self *process,
+		    enum exposition_format format)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	assert_int_equal(exposition_write(s, process, format, f), 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(strlen(text), size);
+	return text;
+}
+
+static void assert_exposed(bool counting, enum exposition_format format, const char *name)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(counting);
+	_cleanup_(freep) char *text = expose(s, &self, format);
+
+	assert_golden(name, text);
+}
+
+static void test_text(void **state)
+{
+	(void)state;
+	assert_exposed(true, EXPOSITION_TEXT, "counting.txt");
+}
+
+static void test_openmetrics(void **state)
+{
+	(void)state;
+	assert_exposed(true, EXPOSITION_OPENMETRICS, "counting.om");
+}
+
+static void test_nothing_counted(void **state)
+{
+	(void)state;
+	assert_exposed(false, EXPOSITION_TEXT, "degraded.txt");
+	assert_exposed(false, EXPOSITION_OPENMETRICS, "degraded.om");
+}
+
+/* A fresh daemon on an idle host: counting, but nothing has been counted. */
+static void test_empty(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+	_cleanup_(freep) char *text = NULL, *again = NULL;
+
+	(void)state;
+	s->counting = true;
+	s->mode = MODE_BURST;
+	snapshot_finish(s);
+	text = expose(s, NULL, EXPOSITION_TEXT);
+	assert_null(strstr(text, "pipewatch_pipe_"));
+	assert_null(strstr(text, "pipewatch_metadata_updates"));
+	assert_null(strstr(text, "pipewatch_coverage_ratio"));
+	assert_null(strstr(text, "process_"));
+	assert_non_null(strstr(text, "\npipewatch_tracked_processes 0\n"));
+	assert_non_null(strstr(text, "\npipewatch_unattributed_operations_total 0\n"));
+	assert_non_null(strstr(text, "\npipewatch_mode{mode=\"burst\"} 1\n"));
+	again = expose(s, NULL, EXPOSITION_TEXT);
+	assert_string_equal(text, again);
+}
+
+static void test_page(void **state)
+{
+	static const bool counting[] = { true, false };
+	static const char *const names[] = { "counting.html", "degraded.html" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(counting[i]);
+		_cleanup_(freep) char *text = NULL;
+		size_t size = 0;
+		FILE *f = open_memstream(&text, &size);
+
+		assert_non_null(f);
+		assert_int_equal(page_write(s, f), 0);
+		assert_int_equal(fclose(f), 0);
+		assert_null(strstr(text, "<script"));
+		assert_golden(names[i], text);
+	}
+}
+
+static void test_doubles_are_shortest(void **state)
+{
+	static const struct metric_family family = { "x", METRIC_GAUGE, NULL, "X." };
+	static const struct {
+		double value;
+		const char *text;
+	} cases[] = {
+		{ 0, "0" },
+		{ 0.1, "0.1" },
+		{ 1.0 / 3, "0.3333333333333333" },
+		{ 0.1 + 0.2, "0.30000000000000004" },
+		{ 1e-9, "1e-09" },
+		{ -2.5, "-2.5" },
+		{ 1700000000.123456, "1700000000.123456" },
+		{ 1.7976931348623157e308, "1.7976931348623157e+308" },
+		{ 1.0 / 0.0, "+Inf" },
+		{ -1.0 / 0.0, "-Inf" },
+		{ __builtin_nan(""), "NaN" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(freep) char *text = NULL, *expected = NULL;
+		size_t size = 0;
+		FILE *f = open_memstream(&text, &size);
+		struct metric_writer w = { .f = f };
+
+		metric_begin(&w, &family);
+		metric_double(&w, NULL, 0, cases[i].value);
+		assert_int_equal(metric_end(&w), 0);
+		fclose(f);
+		assert_true(asprintf(&expected, "# HELP x X.\n# TYPE x gauge\nx %s\n",
+				     cases[i].text) > 0);
+		assert_string_equal(text, expected);
+	}
+}
+
+static void test_full_disk_is_reported(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
+	_cleanup_(fclosep) FILE *f = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(exposition_write(s, NULL, EXPOSITION_TEXT, f), -ENOSPC);
+}
+
+static void test_content_types(void **state)
+{
+	(void)state;
+	assert_string_equal(exposition_content_type(EXPOSITION_TEXT),
+			    "text/plain; version=0.0.4; charset=utf-8");
+	assert_string_equal(exposition_content_type(EXPOSITION_OPENMETRICS),
+			    "application/openmetrics-text; version=1.0.0; charset=utf-8");
+}
+
+static void test_negotiation(void **state)
+{
+	static const struct {
+		const char *accept;
+		enum exposition_format format;
+	} cases[] = {
+		{ NULL, EXPOSITION_TEXT },
+		{ "", EXPOSITION_TEXT },
+		{ "*/*", EXPOSITION_TEXT },
+		{ "text/html,application/xhtml+xml,*/*;q=0.8", EXPOSITION_TEXT },
+		{ "image/png", EXPOSITION_TEXT },
+		/* Prometheus 2.42 and 3 */
+		{ "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		  EXPOSITION_OPENMETRICS },
+		{ "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+		  EXPOSITION_OPENMETRICS },
+		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		  EXPOSITION_TEXT },
+		{ "application/openmetrics-text", EXPOSITION_OPENMETRICS },
+		{ "Application/OpenMetrics-Text ; Version=\"1.0.0\" ; Q=1",
+		  EXPOSITION_OPENMETRICS },
+		{ "application/openmetrics-text; version=0.0.1", EXPOSITION_TEXT },
+		{ "application/openmetrics-text; version=2.0.0", EXPOSITION_TEXT },
+		{ "application/openmetrics-text;version=1.0.0;q=0", EXPOSITION_TEXT },
+		{ "application/openmetrics-text;version=1.0.0;q=0.5, text/plain;q=0.6",
+		  EXPOSITION_TEXT },
+		{ "application/openmetrics-text;version=1.0.0;q=0.5, text/plain;q=0.5",
+		  EXPOSITION_OPENMETRICS },
+		{ "text/plain;q=0.501,application/openmetrics-text;version=1.0.0;q=0.5",
+		  EXPOSITION_TEXT },
+		{ "application/openmetrics-text;version=1.0.0;q=0.5, text/*", EXPOSITION_TEXT },
+		/* The more specific text/plain counts, not the liked asterisk. */
+		{ "application/openmetrics-text;version=1.0.0;q=0.5, */*;q=1, text/plain;q=0.1",
+		  EXPOSITION_OPENMETRICS },
+		{ "application/openmetrics-text;version=1.0.0;q=junk", EXPOSITION_TEXT },
+		{ ",;,;q=,,application/openmetrics-text;;;", EXPOSITION_OPENMETRICS },
+		{ "x=\"application/openmetrics-text,", EXPOSITION_TEXT },
+		{ "\\\"", EXPOSITION_TEXT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (exposition_negotiate(cases[i].accept) != cases[i].format)
+			fail_msg("wrong format for Accept: %s", cases[i].accept);
+}
+
+static void test_encodings(void **state)
+{
+	static const struct {
+		const char *header;
+		bool gzip;
+	} cases[] = {
+		{ NULL, false },
+		{ "", false },
+		{ "gzip", true },
+		{ "GZIP", true },
+		{ "deflate, gzip;q=0.5, br", true },
+		{ "gzip;q=0", false },
+		{ "gzip;q=0.000", false },
+		{ "gzip;q=0.001", true },
+		{ "*", true },
+		{ "*;q=0", false },
+		{ "*, gzip;q=0", false },
+		{ "gzip;q=1, *;q=0", true },
+		{ "identity", false },
+		{ "xgzip, gzipx", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		if (accept_encoding(cases[i].header, "gzip") != cases[i].gzip)
+			fail_msg("wrong answer for Accept-Encoding: %s", cases[i].header);
+}
+
+static void test_self(void **state)
+{
+	struct exposition_self now;
+	struct rlimit limit;
+
+	(void)state;
+	exposition_self_read(&now);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(now.max_fds == (double)limit.rlim_cur);
+	assert_true(now.threads == 1);
+	assert_true(now.cpu_seconds >= 0 && now.cpu_seconds < 60);
+	assert_true(now.resident_bytes >= 100000 && now.resident_bytes <= now.virtual_bytes);
+	/* This test began a moment ago; the kernel gives its time of boot in whole seconds. */
+	assert_true(now.start_time_seconds > time(NULL) - 120.0 &&
+		    now.start_time_seconds < time(NULL) + 2.0);
+
+	{
+		struct exposition_self later;
+		_cleanup_(fclosep) FILE *f = fopen("/dev/null", "r");
+
+		assert_non_null(f);
+		exposition_self_read(&later);
+		assert_true(later.open_fds == now.open_fds + 1);
+		assert_true(later.start_time_seconds == now.start_time_seconds);
+	}
+}
+
+/* What a command prints, and that it succeeds. NULL, with a diagnostic, where it exits with 77. */
+static char *run(const char *command)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = popen(command, "r");
+	int status;
+
+	assert_non_null(f);
+	if (getdelim(&text, &size, '\0', f) < 0) {
+		free(text);
+		text = strdup("");
+	}
+	status = pclose(f);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		print_message("# skipped: %s", text);
+		free(text);
+		return NULL;
+	}
+	if (status != 0)
+		fail_msg("%s\nfailed: %s", command, text);
+	return text;
+}
+
+static void test_promtool_is_content(void **state)
+{
+	static const char *const names[] = { "counting.txt", "degraded.txt" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_(freep) char *golden = golden_path(names[i]), *command = NULL, *text;
+		_cleanup_(freep) char *file = strdup(__FILE__);
+
+		assert_true(asprintf(&command,
+				     "d=$(%s/../prometheus 2>&1) || { echo \"$d\"; exit 77; };"
+				     "\"$d/promtool\" check metrics < %s 2>&1",
+				     dirname(file), golden) > 0);
+		text = run(command);
+		if (!text)
+			skip();
+		assert_string_equal(text, "");
+	}
+}
+
+/* Prints the names of processes in pipewatch_pipe_reads and _writes as its reader understood them, and how many series there are. */
+#define READER                                                                                            \
+	"import sys\n"                                                                                    \
+	"try: from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n" \
+	"except ImportError: print('python3-prometheus-client is not installed'); sys.exit(77)\n"         \
+	"families = list(parse(open(sys.argv[1], encoding='utf-8', newline='').read()))\n"                \
+	"comms = {s.labels['comm'] for m in families if m.name.startswith('pipewatch_pipe_')\n"           \
+	"         for s in m.samples if 'comm' in s.labels}\n"                                            \
+	"print(ascii(sorted(comms)), sum(len(m.samples) for m in families), end='')\n"
+
+static void assert_openmetrics_reader(const char *name, const char *expected)
+{
+	_cleanup_(freep) char *golden = golden_path(name), *command = NULL, *text;
+
+	assert_true(asprintf(&command, "/usr/bin/python3 - %s <<'EOF' 2>&1\n%sEOF\n", golden,
+			     READER) > 0);
+	text = run(command);
+	if (!text)
+		skip();
+	assert_string_equal(text, expected);
+}
+
+static void test_openmetrics_reader_is_content(void **state)
+{
+	(void)state;
+	assert_openmetrics_reader(
+		"counting.om", "['', '(other)', 'a\\nb\"c\\\\d{e}\\tf\\x01', 'big', 'sh', "
+			       "'\\\\xff\\\\xfe bad \\\\xc0\\\\xaf', '\\u017c\\xf3\\u0142w'] 144");
+	assert_openmetrics_reader("degraded.om", "[] 26");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_openmetrics),
+		cmocka_unit_test(test_nothing_counted),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_doubles_are_shortest),
+		cmocka_unit_test(test_full_disk_is_reported),
+		cmocka_unit_test(test_content_types),
+		cmocka_unit_test(test_negotiation),
+		cmocka_unit_test(test_encodings),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_promtool_is_content),
+		cmocka_unit_test(test_openmetrics_reader_is_content),
+	};
+
+	return cmocka_run_group_tests_name("exposition", tests, NULL, NULL);
+}
