@@ -53,7 +53,7 @@ $(BUILD)/%/:
 # ---- BPF: one object for every kernel, and the skeleton that carries it ----
 
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
-BPF_CFLAGS := -g -O2 -target bpf -mcpu=v2 -std=gnu11 -Wall -Wextra -Werror -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
 	$(addprefix -idirafter ,$(wildcard /usr/include/$(shell uname -m)-linux-gnu))
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.bpf.h include/pipewatch/*.h) | $(BUILD)/bpf/

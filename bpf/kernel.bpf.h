@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: (GPL-2.0-or-later OR BSD-2-Clause) */
+/*
+ * The few kernel types that the programs read, declared by hand: libbpf relocates each access against the running
+ * kernel, so the build needs no kernel's BTF, and only what is named here can be depended on. Kernel differences live in this file, one
+ * small inline each.
+ */
+#ifndef PIPEWATCH_KERNEL_BPF_H
+#define PIPEWATCH_KERNEL_BPF_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#define PIPEFS_MAGIC 0x50495045
+
+#define O_NOATIME 01000000 /* x86, arm64, riscv and all others that use the generic value */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct vfsmount {
+	struct super_block *mnt_sb;
+};
+
+struct path {
+	struct vfsmount *mnt;
+};
+
+struct file {
+	unsigned int f_flags;
+	struct path f_path;
+};
+
+struct kiocb {
+	struct file *ki_filp;
+};
+
+struct iov_iter;
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct signal_struct {
+	struct {
+		int counter;
+	} live;
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	char comm[16];
+	__u64 start_boottime;
+	struct task_struct *group_leader;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+};
+
+struct linux_binprm;
+
+#pragma clang attribute pop
+
+static __always_inline __u64 task_cgroup_id(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+}
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: (GPL-2.0-or-later OR BSD-2-Clause)
+/*
+ * Counts successful reads and writes of pipes per thread. The two fexit programs run on every pipe operation of
+ * the host, so their common path is kept to a comparison of the slot's key and of the file's mount, and two additions;
+ * all else is in account_slow(). The other programs keep the identity of a slot true.
+ */
+#include "kernel.bpf.h"
+#include "slot.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u32 own_tgid;	      /* the daemon: its own operations are left out */
+const volatile __u64 wake_at_exited = WIRE_SLOTS / 4; /* exited slots that wake the collector */
+
+/* The one mount of pipefs, learnt from the first anonymous pipe seen. It never goes away. */
+struct vfsmount *pipe_mount;
+
+/* Wakes the collector when exited slots pile up; never carries data, so that no event can be lost. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} wake SEC(".maps");
+
+/* A byte offset into wire_counts.sizes: four times floor(log2(n)). */
+#define L2(n)  4 * (n), 4 * (n)
+#define L4(n)  L2(n), L2(n)
+#define L8(n)  L4(n), L4(n)
+#define L16(n) L8(n), L8(n)
+#define L32(n) L16(n), L16(n)
+#define L64(n) L32(n), L32(n)
+static const __u8 size_offset[256] = {
+	0, 0, L2(1), L4(2), L8(3), L16(4), L32(5), L64(6), L64(7), L64(7),
+};
+#define SIZE_OFFSET_MAX (4 * (WIRE_SIZE_CLASSES - 1))
+
+static __always_inline __u32 *size_class(struct wire_counts *counts, __u64 length)
+{
+	__u64 offset;
+
+	if (length < 256)
+		offset = size_offset[length];
+	else if (length < 32768)
+		offset = 4 * 8 + size_offset[(length >> 8) & 255];
+	else
+		offset = SIZE_OFFSET_MAX;
+	return (void *)counts->sizes + (offset & SIZE_OFFSET_MAX);
+}
+
+static __always_inline void slot_add(struct wire_slot *slot, struct file *file, __u64 length,
+				     enum wire_direction direction)
+{
+	struct wire_counts *counts = &slot->counts[direction];
+
+	counts->bytes += length;
+	(*size_class(counts, length))++;
+	if (direction == WIRE_READ && (file->f_flags & O_NOATIME))
+		slot->noatime_reads++;
+}
+
+static __always_inline void overflow_add(enum wire_pipe pipe, struct file *file, __u64 length,
+					 enum wire_direction direction)
+{
+	struct wire_overflow *overflow = &shared.overflow[pipe];
+	struct wire_counts *counts = &overflow->counts[direction];
+
+	__sync_fetch_and_add(&counts->bytes, length);
+	__sync_fetch_and_add(size_class(counts, length), 1);
+	if (direction == WIRE_READ && (file->f_flags & O_NOATIME))
+		__sync_fetch_and_add(&overflow->noatime_reads, 1);
+}
+
+static __always_inline enum wire_pipe file_pipe(struct file *file)
+{
+	struct vfsmount *mount = file->f_path.mnt;
+
+	if (mount == pipe_mount)
+		return WIRE_ANONYMOUS;
+	if (mount->mnt_sb->s_magic != PIPEFS_MAGIC)
+		return WIRE_FIFO;
+	pipe_mount = mount;
+	return WIRE_ANONYMOUS;
+}
+
+/* The first operation of a thread on a kind of pipe, any operation on a FIFO, or on a slot not in its own place. */
+static __always_inline int account_slow(__u64 *ctx, enum wire_direction direction)
+{
+	struct kiocb *iocb = (void *)ctx[0];
+	struct file *file = iocb->ki_filp;
+	__s64 length = ctx[2];
+	__u64 id = bpf_get_current_pid_tgid();
+	enum wire_pipe pipe = file_pipe(file);
+	__u32 key = (__u32)id | (pipe == WIRE_FIFO ? WIRE_KEY_FIFO : 0);
+	struct wire_slot *slot;
+
+	if (length <= 0)
+		return 0;
+	if (id >> 32 == own_tgid) {
+		__sync_fetch_and_add(&shared.own_operations[pipe][direction], 1);
+		return 0;
+	}
+	slot = slot_find(key);
+	if (!slot)
+		slot = slot_claim(key);
+	if (slot)
+		slot_add(slot, file, length, direction);
+	else
+		overflow_add(pipe, file, length, direction);
+	return 0;
+}
+
+static __noinline int read_slow(__u64 *ctx)
+{
+	return account_slow(ctx, WIRE_READ);
+}
+
+static __noinline int write_slow(__u64 *ctx)
+{
+	return account_slow(ctx, WIRE_WRITE);
+}
+
+/* ctx: the kiocb, the iov_iter, the result. Anything not positive has moved nothing and updated nothing. */
+static __always_inline int account(__u64 *ctx, enum wire_direction direction)
+{
+	/* Called first, so that little has to be kept in callee-saved registers, which cost a push and a pop each. */
+	__u32 tid = bpf_get_current_pid_tgid();
+	__s64 length = ctx[2];
+	struct kiocb *iocb = (void *)ctx[0];
+	struct wire_slot *slot;
+	struct file *file;
+
+	if (length <= 0)
+		return 0;
+	slot = slot_at(tid);
+	/* Keep the address: clang would rather compute it again for each field. */
+	asm volatile("" : "+r"(slot));
+	file = iocb->ki_filp;
+	if (slot->key != tid || file->f_path.mnt != pipe_mount)
+		return direction == WIRE_READ ? read_slow(ctx) : write_slow(ctx);
+	slot_add(slot, file, length, direction);
+	return 0;
+}
+
+/* Attached to what this kernel has: pipe_read or anon_pipe_read (which fifo_pipe_read calls), likewise for write. */
+SEC("fexit/pipe_read")
+int pipe_read_exit(__u64 *ctx)
+{
+	return account(ctx, WIRE_READ);
+}
+
+SEC("fexit/pipe_write")
+int pipe_write_exit(__u64 *ctx)
+{
+	return account(ctx, WIRE_WRITE);
+}
+
+static __always_inline void slot_retire(__u32 key, struct task_struct *task, __u32 flags)
+{
+	struct wire_slot *slot = slot_find(key);
+	__u32 token = 0;
+
+	if (!slot)
+		return;
+	slot_identify(slot, task);
+	slot->flags = flags;
+	slot->key = key | WIRE_KEY_EXITED;
+	__sync_fetch_and_add(&shared.exited, 1);
+	if (shared.exited - shared.reaped < wake_at_exited || shared.wake_pending)
+		return;
+	shared.wake_pending = 1;
+	bpf_ringbuf_output(&wake, &token, sizeof(token), 0);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(process_exit, struct task_struct *task)
+{
+	__u32 flags = BPF_CORE_READ(task, signal, live.counter) == 0 ? WIRE_SLOT_PROCESS_EXITED : 0;
+	__u32 tid = task->pid;
+
+	slot_retire(tid, task, flags);
+	slot_retire(tid | WIRE_KEY_FIFO, task, flags);
+	return 0;
+}
+
+/* exec by another thread than the main one gives that thread the main one's id: its slots are not found any more. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(process_exec, struct task_struct *task, int old_tid)
+{
+	if (task->pid == old_tid)
+		return 0;
+	slot_retire(old_tid, task, 0);
+	slot_retire(old_tid | WIRE_KEY_FIFO, task, 0);
+	return 0;
+}
+
+static __always_inline void slot_rename(__u32 key, const char *comm)
+{
+	struct wire_slot *slot = slot_find(key);
+
+	if (slot)
+		bpf_probe_read_kernel_str(slot->comm, sizeof(slot->comm), comm);
+}
+
+/* exec, prctl(PR_SET_NAME) and writes to /proc/PID/comm. A process is named by its main thread. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(process_rename, struct task_struct *task, const char *comm)
+{
+	__u32 tid = task->pid;
+
+	if (task->tgid != task->pid)
+		return 0;
+	slot_rename(tid, comm);
+	slot_rename(tid | WIRE_KEY_FIFO, comm);
+	return 0;
+}
+
+static __always_inline void slot_move(__u32 key, __u64 cgroup_id)
+{
+	struct wire_slot *slot = slot_find(key);
+
+	if (slot)
+		slot->cgroup_id = cgroup_id;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(process_move, struct cgroup *cgroup, const char *path, struct task_struct *task)
+{
+	__u64 cgroup_id = task_cgroup_id(task);
+	__u32 tid = task->pid;
+
+	slot_move(tid, cgroup_id);
+	slot_move(tid | WIRE_KEY_FIFO, cgroup_id);
+	return 0;
+}
