@@ -16,7 +16,7 @@ gone() {
 	local pid
 	pid=$(< "$1")
 	for _ in {1..50}; do
-		grep -qs '^State:[[:space:]]*[^Z]' "/proc/$pid/status" || return 0
+		grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" || return 0
 		sleep 0.1
 	done
 	return 1
