@@ -474,8 +474,9 @@ static void test_openmetrics_reader_is_content(void **state)
 {
 	(void)state;
 	assert_openmetrics_reader(
-		"counting.om", "['', '(other)', 'a\\nb\"c\\\\d{e}\\tf\\x01', 'big', 'sh', "
-			       "'\\\\xff\\\\xfe bad \\\\xc0\\\\xaf', '\\u017c\\xf3\\u0142w'] 144");
+		"counting.om",
+		"['', '(other)', '\\\\xff\\\\xfe bad \\\\xc0\\\\xaf', 'a\\nb\"c\\\\d{e}\\tf\\x01', "
+		"'big', 'sh', '\\u017c\\xf3\\u0142w'] 153");
 	assert_openmetrics_reader("degraded.om", "[] 26");
 }
 

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Clients that are slow, silent, deaf or too many: what they can do to others, and what is left of them. */
+#include <sys/resource.h>
+
+#include "http-server.h"
+
+/* More silent clients than there is room for; each good one is served without any of them giving way by itself. */
+static void test_silent_clients_keep_nobody_out(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	uint64_t began;
+	int silent[200];
+
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		silent[i] = connect_tcp(s->port);
+		assert_true(silent[i] >= 0);
+		if (i % 2)
+			send_all(silent[i], "GET /metr");
+	}
+	began = now_usec();
+	for (size_t i = 0; i < 20; i++)
+		assert_served(s, connect_tcp(s->port));
+	/* No waiting for a timeout of ten seconds. */
+	assert_true(now_usec() - began < 3000000);
+	/* Theirs, and at most 64 of ours. */
+	assert_true(count_fds() <= before + ARRAY_SIZE(silent) + 64);
+
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		close(silent[i]);
+	await_fds(s, before);
+	assert_served(s, connect_tcp(s->port));
+}
+
+/* The same storm, and they come again as soon as they are dropped. */
+static void test_persistent_clients_keep_nobody_out(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int slow[150];
+
+	for (size_t i = 0; i < ARRAY_SIZE(slow); i++)
+		slow[i] = connect_tcp(s->port);
+	for (size_t round = 0; round < 10; round++) {
+		for (size_t i = 0; i < ARRAY_SIZE(slow); i++) {
+			if (send(slow[i], "G", 1, MSG_NOSIGNAL) == 1)
+				continue;
+			close(slow[i]);
+			slow[i] = connect_tcp(s->port);
+			assert_true(slow[i] >= 0);
+		}
+		assert_served(s, connect_tcp(s->port));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(slow); i++)
+		close(slow[i]);
+	await_fds(s, before);
+}
+
+/* At the limit nobody is left, and nothing wakes the loop: the next one must be served all the same. */
+static void test_served_after_a_full_house(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int idle[80];
+
+	http_set_timeouts(s->http, 100000, 100000);
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
+		idle[i] = connect_tcp(s->port);
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {
+		RESPONSE r = receive(s, idle[i]);
+
+		assert_int_equal(r.status, 0);
+	}
+	await_fds(s, before);
+	assert_served(s, connect_tcp(s->port));
+}
+
+static void test_a_drip_of_bytes_ends(void **state)
+{
+	struct server *s = *state;
+	int fd = connect_tcp(s->port);
+	uint64_t began = now_usec();
+
+	http_set_timeouts(s->http, 150000, 10000000);
+	while (send(fd, "G", 1, MSG_NOSIGNAL) == 1) {
+		assert_true(now_usec() - began < PATIENCE_USEC);
+		turn(s);
+	}
+	assert_true(now_usec() - began >= 140000);
+	assert_true(now_usec() - began < 2000000);
+	close(fd);
+}
+
+static int ask_and_never_read(struct server *s)
+{
+	int fd = connect_tcp(s->port);
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){ 4096 }, sizeof(int)), 0);
+	send_all(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	return fd;
+}
+
+static void test_a_client_that_never_reads_is_dropped(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int deaf;
+
+	snapshot_unref(s->snapshot);
+	s->snapshot = make_snapshot("long", 20000);
+	deaf = ask_and_never_read(s);
+	await_fds(s, before + 2);
+	for (size_t i = 0; i < 5; i++)
+		turn(s);
+	/* It costs nothing while it waits. */
+	for (size_t i = 0; i < 10; i++)
+		assert_int_equal(sd_event_run(s->event, 5000), 0);
+	close(deaf);
+	await_fds(s, before);
+
+	http_set_timeouts(s->http, 10000000, 300000);
+	deaf = ask_and_never_read(s);
+	/* Both ends are open, then only its own. */
+	await_fds(s, before + 2);
+	assert_served(s, connect_tcp(s->port));
+	await_fds(s, before + 1);
+	close(deaf);
+	{
+		RESPONSE r = ask(s, "GET /metrics", "");
+
+		assert_int_equal(r.status, 200);
+		assert_true(r.body_size > 4000000);
+	}
+	await_fds(s, before);
+}
+
+static void test_without_file_descriptors(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	struct rlimit old, low;
+	int clients[8], spare, last;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
+		clients[i] = connect_tcp(s->port);
+		assert_true(clients[i] >= 0);
+	}
+	last = connect_tcp(s->port);
+	/* Room for three of the nine. */
+	spare = dup(0);
+	assert_true(spare >= 0);
+	close(spare);
+	low = (struct rlimit){ .rlim_cur = spare + 3, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+
+	{
+		RESPONSE r = ask_fd(s, last, "GET /-/healthy HTTP/1.0\r\n\r\n");
+
+		assert_int_equal(r.status, 200);
+	}
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(clients); i++)
+		close(clients[i]);
+	await_fds(s, before);
+	assert_served(s, connect_tcp(s->port));
+}
+
+static void test_idle_server_sleeps(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int fd = connect_tcp(s->port);
+
+	send_all(fd, "GET / HT");
+	await_fds(s, before + 2);
+	for (size_t i = 0; i < 5; i++)
+		turn(s);
+	/* One silent connection: no event, no timer until its end. */
+	for (size_t i = 0; i < 10; i++)
+		assert_int_equal(sd_event_run(s->event, 5000), 0);
+	close(fd);
+	await_fds(s, before);
+}
+
+static void test_freed_in_the_middle(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int silent, deaf;
+
+	snapshot_unref(s->snapshot);
+	s->snapshot = make_snapshot("long", 20000);
+	silent = connect_tcp(s->port);
+	deaf = connect_tcp(s->port);
+	send_all(silent, "GET");
+	send_all(deaf, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	await_fds(s, before + 4);
+	for (size_t i = 0; i < 5; i++)
+		turn(s);
+	s->http = http_free(s->http);
+	close(silent);
+	close(deaf);
+	assert_null(http_free(NULL));
+	assert_int_equal(s->snapshot->n_refs, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVER_TEST(test_silent_clients_keep_nobody_out),
+		SERVER_TEST(test_persistent_clients_keep_nobody_out),
+		SERVER_TEST(test_served_after_a_full_house),
+		SERVER_TEST(test_a_drip_of_bytes_ends),
+		SERVER_TEST(test_a_client_that_never_reads_is_dropped),
+		SERVER_TEST(test_without_file_descriptors),
+		SERVER_TEST(test_idle_server_sleeps),
+		SERVER_TEST(test_freed_in_the_middle),
+	};
+
+	return cmocka_run_group_tests_name("http-clients", tests, NULL, NULL);
+}
