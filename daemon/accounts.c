@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "accounts.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Out of memory is an answer, not an exit. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include <utlist.h>
+
+#include "util.h"
+
+/* More closed accounts than this are forgotten early, the oldest first. */
+#define CLOSED_MAX 1024
+
+struct group_key {
+	char unit[256];
+	char comm[SNAPSHOT_COMM_MAX];
+};
+
+struct group {
+	struct group_key key; /* zero-padded */
+	uint32_t processes;   /* open ones */
+	struct pipe_counts counts[PIPE_KINDS];
+	UT_hash_handle hh;
+};
+
+struct account_key {
+	uint64_t start_boottime_ns;
+	uint64_t tgid;
+};
+
+struct account {
+	struct account_key key;
+	struct group *group; /* NULL: not identified, or beyond the limit of groups */
+	bool identified;
+	bool closed;
+	unsigned int holds;
+	uint64_t closed_usec;
+	char comm[SNAPSHOT_COMM_MAX];
+	const char *unit; /* interned */
+	struct pipe_counts counts[PIPE_KINDS];
+	struct pipe_sizes sizes[PIPE_KINDS];
+	UT_hash_handle hh;
+	struct account *prev, *next; /* among the closed, oldest first */
+};
+
+/* A unit is the name of many processes. Never freed before the end: there are as many as units were
+ * seen. */
+struct unit {
+	UT_hash_handle hh;
+	char name[];
+};
+
+struct accounts {
+	unsigned int max_groups;
+	struct account *by_key;
+	struct account *closed;
+	unsigned int n_closed;
+	struct unit *units;
+	struct group *groups;
+	struct group other;
+	struct pipe_counts unattributed[PIPE_KINDS];
+	struct pipe_sizes sizes[PIPE_KINDS];
+};
+
+int accounts_new(unsigned int max_groups, struct accounts **ret_accounts)
+{
+	struct accounts *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->max_groups = max_groups;
+	*ret_accounts = a;
+	return 0;
+}
+
+struct accounts *accounts_free(struct accounts *a)
+{
+	struct account *p, *next_account;
+	struct group *g, *next_group;
+	struct unit *u, *next_unit;
+
+	if (!a)
+		return NULL;
+	HASH_ITER (hh, a->by_key, p, next_account) {
+		HASH_DEL(a->by_key, p);
+		free(p);
+	}
+	HASH_ITER (hh, a->groups, g, next_group) {
+		HASH_DEL(a->groups, g);
+		free(g);
+	}
+	HASH_ITER (hh, a->units, u, next_unit) {
+		HASH_DEL(a->units, u);
+		free(u);
+	}
+	free(a);
+	return NULL;
+}
+
+struct account *accounts_open(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns)
+{
+	struct account_key key = { .start_boottime_ns = start_boottime_ns, .tgid = tgid };
+	struct account *p;
+
+	HASH_FIND(hh, a->by_key, &key, sizeof(key), p);
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->key = key;
+	p->unit = "";
+	HASH_ADD(hh, a->by_key, key, sizeof(key), p);
+	if (!p->hh.tbl) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+uint32_t account_tgid(const struct account *p)
+{
+	return p->key.tgid;
+}
+
+uint64_t account_start_boottime_ns(const struct account *p)
+{
+	return p->key.start_boottime_ns;
+}
+
+static const char *unit_intern(struct accounts *a, const char *name)
+{
+	size_t length = strlen(name);
+	struct unit *u;
+
+	if (length == 0)
+		return "";
+	HASH_FIND(hh, a->units, name, length, u);
+	if (u)
+		return u->name;
+	u = calloc(1, sizeof(*u) + length + 1);
+	if (!u)
+		return NULL;
+	memcpy(u->name, name, length);
+	HASH_ADD_KEYPTR(hh, a->units, u->name, length, u);
+	if (!u->hh.tbl) {
+		free(u);
+		return NULL;
+	}
+	return u->name;
+}
+
+/* The group of a name, made if there is room. *ret_group is NULL where there is none. */
+static int group_find(struct accounts *a, const char *comm, const char *unit,
+		      struct group **ret_group)
+{
+	struct group_key key = {};
+	struct group *g;
+
+	strncpy(key.comm, comm, sizeof(key.comm) - 1);
+	strncpy(key.unit, unit, sizeof(key.unit) - 1);
+	HASH_FIND(hh, a->groups, &key, sizeof(key), g);
+	if (!g && HASH_COUNT(a->groups) < a->max_groups) {
+		g = calloc(1, sizeof(*g));
+		if (!g)
+			return -ENOMEM;
+		g->key = key;
+		HASH_ADD(hh, a->groups, key, sizeof(key), g);
+		if (!g->hh.tbl) {
+			free(g);
+			return -ENOMEM;
+		}
+	}
+	*ret_group = g;
+	return 0;
+}
+
+static struct group *group_of(struct accounts *a, const struct account *p)
+{
+	return p->group ? p->group : &a->other;
+}
+
+int account_identify(struct accounts *a, struct account *p, const char *comm, const char *unit)
+{
+	struct group *group;
+	const char *interned;
+	int r;
+
+	if (p->identified && !strcmp(p->comm, comm) && !strcmp(p->unit, unit))
+		return 0;
+	interned = unit_intern(a, unit);
+	if (!interned)
+		return -ENOMEM;
+	r = group_find(a, comm, interned, &group);
+	if (r < 0)
+		return r;
+	if (p->identified && !p->closed)
+		group_of(a, p)->processes--;
+	memset(p->comm, 0, sizeof(p->comm));
+	strncpy(p->comm, comm, sizeof(p->comm) - 1);
+	p->unit = interned;
+	p->group = group;
+	p->identified = true;
+	if (!p->closed)
+		group_of(a, p)->processes++;
+	return 0;
+}
+
+bool account_identified(const struct account *p)
+{
+	return p->identified;
+}
+
+void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
+		  const struct pipe_counts *counts, const struct pipe_sizes *sizes)
+{
+	pipe_counts_add(&p->counts[pipe], counts);
+	pipe_sizes_add(&p->sizes[pipe], sizes);
+	pipe_counts_add(&group_of(a, p)->counts[pipe], counts);
+	pipe_sizes_add(&a->sizes[pipe], sizes);
+}
+
+void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counts,
+			 const struct pipe_sizes *sizes)
+{
+	pipe_counts_add(&a->other.counts[pipe], counts);
+	pipe_counts_add(&a->unattributed[pipe], counts);
+	pipe_sizes_add(&a->sizes[pipe], sizes);
+}
+
+void account_hold(struct account *p)
+{
+	p->holds++;
+}
+
+void account_release(struct account *p)
+{
+	p->holds--;
+}
+
+void account_close(struct accounts *a, struct account *p, uint64_t now_usec)
+{
+	if (p->closed)
+		return;
+	if (p->identified)
+		group_of(a, p)->processes--;
+	p->closed = true;
+	p->closed_usec = now_usec;
+	DL_APPEND(a->closed, p);
+	a->n_closed++;
+}
+
+bool account_closed(const struct account *p)
+{
+	return p->closed;
+}
+
+void accounts_expire(struct accounts *a, uint64_t now_usec)
+{
+	struct account *p, *next;
+
+	DL_FOREACH_SAFE(a->closed, p, next)
+	{
+		if (a->n_closed <= CLOSED_MAX &&
+		    now_usec - p->closed_usec < SNAPSHOT_EXITED_SEC * UINT64_C(1000000))
+			break;
+		if (p->holds)
+			continue;
+		DL_DELETE(a->closed, p);
+		a->n_closed--;
+		HASH_DEL(a->by_key, p);
+		free(p);
+	}
+}
+
+void accounts_each_unheld(struct accounts *a, void (*each)(struct account *p, void *userdata),
+			  void *userdata)
+{
+	struct account *p, *next;
+
+	HASH_ITER (hh, a->by_key, p, next)
+		if (!p->closed && !p->holds)
+			each(p, userdata);
+}
+
+static int group_fill(const struct group *g, const char *unit, const char *comm, struct snapshot *s)
+{
+	struct snapshot_group *out = snapshot_add_group(s);
+
+	if (!out)
+		return -ENOMEM;
+	out->unit = snapshot_string(s, unit);
+	out->comm = snapshot_string(s, comm);
+	if (!out->unit || !out->comm)
+		return -ENOMEM;
+	out->processes = g->processes;
+	memcpy(out->counts, g->counts, sizeof(out->counts));
+	return 0;
+}
+
+static int account_fill(const struct account *p, uint64_t boot_usec, struct snapshot *s)
+{
+	struct snapshot_process *out = snapshot_add_process(s);
+
+	if (!out)
+		return -ENOMEM;
+	out->unit = snapshot_string(s, p->unit);
+	if (!out->unit)
+		return -ENOMEM;
+	out->pid = p->key.tgid;
+	out->start_time_usec = boot_usec + p->key.start_boottime_ns / 1000;
+	memcpy(out->comm, p->comm, sizeof(out->comm));
+	out->exited = p->closed;
+	memcpy(out->counts, p->counts, sizeof(out->counts));
+	memcpy(out->sizes, p->sizes, sizeof(out->sizes));
+	return 0;
+}
+
+static uint64_t counts_operations(const struct pipe_counts counts[static PIPE_KINDS])
+{
+	uint64_t sum = 0;
+
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		sum += counts[pipe].reads + counts[pipe].writes;
+	return sum;
+}
+
+int accounts_fill(const struct accounts *a, uint64_t boot_usec, struct snapshot *s)
+{
+	const struct account *p;
+	const struct group *g;
+	int r;
+
+	for (p = a->by_key; p; p = p->hh.next) {
+		r = account_fill(p, boot_usec, s);
+		if (r < 0)
+			return r;
+	}
+	for (g = a->groups; g; g = g->hh.next) {
+		r = group_fill(g, g->key.unit, g->key.comm, s);
+		if (r < 0)
+			return r;
+	}
+	if (counts_operations(a->other.counts)) {
+		r = group_fill(&a->other, SNAPSHOT_OTHER, SNAPSHOT_OTHER, s);
+		if (r < 0)
+			return r;
+	}
+	memcpy(s->sizes, a->sizes, sizeof(s->sizes));
+	s->unattributed_operations = counts_operations(a->unattributed);
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who did how much: an account for each process, summed into groups (unit and comm) whose counters
+ * never fall. An operation is booked once, to a process and to the group that the process is in at
+ * that moment; what a process did before it changed its name stays with the old group. Pure
+ * bookkeeping: no BPF, no /proc.
+ */
+#ifndef PIPEWATCH_ACCOUNTS_H
+#define PIPEWATCH_ACCOUNTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipe.h"
+#include "snapshot.h"
+
+struct accounts;
+struct account; /* a process; owned by the accounts, valid until accounts_expire() */
+
+/* Returns 0 or -ENOMEM. At most @max_groups get series of their own, those that come first; the
+ * others share (other). */
+int accounts_new(unsigned int max_groups, struct accounts **ret_accounts);
+struct accounts *accounts_free(struct accounts *a);
+
+static inline void accounts_freep(struct accounts **a)
+{
+	accounts_free(*a);
+}
+
+/*
+ * The account of the process @tgid that started at @start_boottime_ns (since boot), opened if need
+ * be. NULL when out of memory: book on accounts_book_other() then.
+ */
+struct account *accounts_open(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns);
+
+uint32_t account_tgid(const struct account *p);
+uint64_t account_start_boottime_ns(const struct account *p);
+
+/*
+ * The name and unit (both UTF-8; "" when not known) from now on. Cheap when nothing changed.
+ * Returns 0, or -ENOMEM, and then the process stays where it was.
+ */
+int account_identify(struct accounts *a, struct account *p, const char *comm, const char *unit);
+bool account_identified(const struct account *p);
+
+/* Books on a process, on its group and on the host. */
+void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
+		  const struct pipe_counts *counts, const struct pipe_sizes *sizes);
+
+/* Books what nobody is known for: on (other) and on the host, and as unattributed. */
+void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counts,
+			 const struct pipe_sizes *sizes);
+
+/*
+ * While somebody holds an account (once per thread that may still book), it is not forgotten. An
+ * open account that nobody holds is one whose threads with pipes are gone, but perhaps not the
+ * process.
+ */
+void account_hold(struct account *p);
+void account_release(struct account *p);
+
+/* The process is gone. Its account stays for SNAPSHOT_EXITED_SEC after @now_usec (CLOCK_MONOTONIC).
+ */
+void account_close(struct accounts *a, struct account *p, uint64_t now_usec);
+bool account_closed(const struct account *p);
+
+/*
+ * Forgets accounts that were closed long enough ago, and the oldest closed ones above a limit, so
+ * that a storm of short processes takes no memory.
+ */
+void accounts_expire(struct accounts *a, uint64_t now_usec);
+
+/* Calls @each for all open accounts that nobody holds; @each may close the account that it is
+ * given. */
+void accounts_each_unheld(struct accounts *a, void (*each)(struct account *p, void *userdata),
+			  void *userdata);
+
+/*
+ * Appends processes and groups to @s and sets its totals, sizes and unattributed operations.
+ * @boot_usec is when the machine was booted (CLOCK_REALTIME). Returns 0 or -ENOMEM.
+ */
+int accounts_fill(const struct accounts *a, uint64_t boot_usec, struct snapshot *s);
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cgroups.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "name.h"
+#include "util.h"
+
+/* Ids of removed cgroups are of no use: the table is made anew when it gets larger than any host
+ * needs. */
+#define ENTRIES_MAX	   8192
+#define WALK_INTERVAL_USEC UINT64_C(1000000)
+#define DEPTH_MAX	   32
+#define UNIT_MAX	   256
+
+struct entry {
+	uint64_t id;
+	UT_hash_handle hh;
+	char unit[UNIT_MAX];
+};
+
+struct cgroups {
+	char proc[PATH_MAX / 2];
+	char mount[PATH_MAX / 2]; /* of cgroup v2; "" when there is none */
+	struct entry *entries;
+	bool walked;
+	uint64_t walked_usec;
+	char unit[UNIT_MAX]; /* what was returned last, when it has no entry */
+};
+
+/* The mount point of cgroup v2; the last mounted one is what is seen. */
+static void mount_find(struct cgroups *c)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	_cleanup_(freep) char *line = NULL;
+	char path[PATH_MAX];
+	size_t size = 0;
+
+	snprintf(path, sizeof(path), "%s/self/mountinfo", c->proc);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (getline(&line, &size, f) > 0) {
+		char point[PATH_MAX / 2];
+		const char *type = strstr(line, " - ");
+
+		if (type && !strncmp(type, " - cgroup2 ", 11) &&
+		    sscanf(line, "%*s %*s %*s %*s %2047s", point) == 1)
+			snprintf(c->mount, sizeof(c->mount), "%s", point);
+	}
+}
+
+int cgroups_new(const char *proc, struct cgroups **ret_cgroups)
+{
+	struct cgroups *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	snprintf(c->proc, sizeof(c->proc), "%s", proc);
+	mount_find(c);
+	*ret_cgroups = c;
+	return 0;
+}
+
+static void entries_clear(struct cgroups *c)
+{
+	struct entry *e, *next;
+
+	HASH_ITER (hh, c->entries, e, next) {
+		HASH_DEL(c->entries, e);
+		free(e);
+	}
+}
+
+struct cgroups *cgroups_free(struct cgroups *c)
+{
+	if (!c)
+		return NULL;
+	entries_clear(c);
+	free(c);
+	return NULL;
+}
+
+static const char *entry_find(struct cgroups *c, uint64_t id)
+{
+	struct entry *e;
+
+	HASH_FIND(hh, c->entries, &id, sizeof(id), e);
+	return e ? e->unit : NULL;
+}
+
+static const char *entry_add(struct cgroups *c, uint64_t id, const char *path)
+{
+	const char *known = entry_find(c, id);
+	struct entry *e;
+
+	if (known)
+		return known;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->id = id;
+	name_unit_from_cgroup(path, e->unit, sizeof(e->unit));
+	HASH_ADD(hh, c->entries, id, sizeof(e->id), e);
+	if (!e->hh.tbl) {
+		free(e);
+		return NULL;
+	}
+	return e->unit;
+}
+
+/* A directory's inode number is its cgroup's id, and readdir(3) gives it without a stat(2). */
+static void hierarchy_walk(struct cgroups *c, int parent, const char *name, char *path, int depth)
+{
+	size_t length = strlen(path);
+	const struct dirent *d;
+	DIR *dir;
+	int fd;
+
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((d = readdir(dir))) {
+		if (d->d_type != DT_DIR || !strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+			continue;
+		if (length + strlen(d->d_name) + 2 > PATH_MAX)
+			continue;
+		path[length] = '/';
+		strcpy(path + length + 1, d->d_name);
+		entry_add(c, d->d_ino, path);
+		if (depth < DEPTH_MAX)
+			hierarchy_walk(c, fd, d->d_name, path, depth + 1);
+		path[length] = '\0';
+	}
+	closedir(dir);
+}
+
+/*
+ * The path of @pid in the v2 hierarchy or, where there is none, in systemd's of v1 (else in the
+ * first named). Returns 0 or -errno.
+ */
+static int process_path(const struct cgroups *c, uint32_t pid, char *ret, size_t size)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	_cleanup_(freep) char *line = NULL;
+	char file[PATH_MAX];
+	size_t allocated = 0;
+	int found = -ENOENT;
+
+	snprintf(file, sizeof(file), "%s/%u/cgroup", c->proc, pid);
+	f = fopen(file, "re");
+	if (!f)
+		return -errno;
+	while (getline(&line, &allocated, f) > 0) {
+		const char *controllers = strchr(line, ':');
+		const char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+		bool best;
+
+		if (!path)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		best = c->mount[0] ? !strncmp(line, "0::", 3)
+				   : !strncmp(controllers, ":name=systemd:", 14);
+		if (c->mount[0] && !best)
+			continue;
+		if (!best && found == 0)
+			continue;
+		snprintf(ret, size, "%s", path + 1);
+		found = 0;
+		if (best)
+			break;
+	}
+	return found;
+}
+
+static const char *unit_from_process(struct cgroups *c, uint64_t id, uint32_t pid)
+{
+	char path[PATH_MAX], directory[2 * PATH_MAX];
+	struct stat st;
+
+	if (process_path(c, pid, path, sizeof(path)) < 0)
+		return NULL;
+	if (!c->mount[0]) {
+		name_unit_from_cgroup(path, c->unit, sizeof(c->unit));
+		return c->unit;
+	}
+	/* It may have been moved since, or be another process by now: only its id tells. */
+	snprintf(directory, sizeof(directory), "%s%s", c->mount, path);
+	if (stat(directory, &st) < 0 || st.st_ino != id)
+		return NULL;
+	return entry_add(c, id, path);
+}
+
+const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec)
+{
+	const char *unit = c->mount[0] ? entry_find(c, id) : NULL;
+	char path[PATH_MAX] = "";
+
+	if (!unit)
+		unit = unit_from_process(c, id, pid);
+	if (unit || !c->mount[0])
+		return unit ? unit : "";
+	if (c->walked && now_usec - c->walked_usec < WALK_INTERVAL_USEC)
+		return "";
+
+	c->walked = true;
+	c->walked_usec = now_usec;
+	if (HASH_COUNT(c->entries) > ENTRIES_MAX)
+		entries_clear(c);
+	hierarchy_walk(c, AT_FDCWD, c->mount, path, 0);
+	unit = entry_find(c, id);
+	return unit ? unit : "";
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the cgroup of a process to its systemd unit or container. With cgroup v2 (also beside v1, as
+ * systemd's hybrid layout has it) by the cgroup's id, also after the process is gone; with v1 alone
+ * by /proc/PID/cgroup while the process lives.
+ */
+#ifndef PIPEWATCH_CGROUPS_H
+#define PIPEWATCH_CGROUPS_H
+
+#include <stdint.h>
+
+struct cgroups;
+
+/* @proc is "/proc" but in tests; where cgroup v2 is mounted is read from PROC/self/mountinfo.
+ * Returns 0 or -ENOMEM. */
+int cgroups_new(const char *proc, struct cgroups **ret_cgroups);
+struct cgroups *cgroups_free(struct cgroups *c);
+
+static inline void cgroups_freep(struct cgroups **c)
+{
+	cgroups_free(*c);
+}
+
+/*
+ * The unit of the process @pid, which is or was in the cgroup @id (of v2), as
+ * name_unit_from_cgroup() writes it; "" where it is not known. Valid until the next call. Looks
+ * through the whole hierarchy for an id that it does not know, but at most once a second
+ * (@now_usec: CLOCK_MONOTONIC).
+ */
+const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec);
+
+#endif

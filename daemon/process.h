@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What /proc says of one process. All of it may vanish between two reads. */
+#ifndef PIPEWATCH_PROCESS_H
+#define PIPEWATCH_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct process {
+	char comm[64];	      /* raw bytes, NUL-terminated */
+	uint64_t start_ticks; /* since boot, of USER_HZ, as process_ticks() gives */
+	bool ended;	      /* a zombie without threads: it will never do anything again */
+};
+
+/* Reads PROC/@pid/stat (@proc is "/proc" but in tests). Returns 0, -ESRCH when there is no such
+ * process, or -errno. */
+int process_read(const char *proc, uint32_t pid, struct process *ret);
+
+/* Understands the text of a stat file. Returns 0 or -EBADMSG. */
+int process_parse(const char *stat, size_t length, struct process *ret);
+
+/* Time since boot as stat files have it. */
+uint64_t process_ticks(uint64_t start_boottime_ns);
+
+#endif

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tracer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+
+#include "pipewatch/wire.h"
+#include "pipewatch.skel.h"
+#include "util.h"
+
+enum program {
+	/* In the order of attaching: who is who must be known before anything is counted. */
+	PROGRAM_EXIT,
+	PROGRAM_EXEC,
+	PROGRAM_RENAME,
+	PROGRAM_MOVE,
+	PROGRAM_READ,
+	PROGRAM_WRITE,
+	PROGRAMS,
+};
+
+#define LOG_BYTES 16384
+
+struct tracer {
+	struct pipewatch_bpf *skeleton;
+	uint32_t max_threads;
+	struct tracer_program programs[PROGRAMS];
+	bool wanted[PROGRAMS]; /* has a hook on this kernel and has not failed to load */
+	char *logs[PROGRAMS];  /* the verifier's, LOG_BYTES each */
+	char message[256];
+};
+
+static struct bpf_program *program_of(struct tracer *t, enum program program)
+{
+	switch (program) {
+	case PROGRAM_EXIT: return t->skeleton->progs.process_exit;
+	case PROGRAM_EXEC: return t->skeleton->progs.process_exec;
+	case PROGRAM_RENAME: return t->skeleton->progs.process_rename;
+	case PROGRAM_MOVE: return t->skeleton->progs.process_move;
+	case PROGRAM_READ: return t->skeleton->progs.pipe_read_exit;
+	default: return t->skeleton->progs.pipe_write_exit;
+	}
+}
+
+static struct bpf_link **link_of(const struct tracer *t, enum program program)
+{
+	switch (program) {
+	case PROGRAM_EXIT: return &t->skeleton->links.process_exit;
+	case PROGRAM_EXEC: return &t->skeleton->links.process_exec;
+	case PROGRAM_RENAME: return &t->skeleton->links.process_rename;
+	case PROGRAM_MOVE: return &t->skeleton->links.process_move;
+	case PROGRAM_READ: return &t->skeleton->links.pipe_read_exit;
+	default: return &t->skeleton->links.pipe_write_exit;
+	}
+}
+
+/* Candidates, best first, NULL-terminated. Functions, or for the identity programs tracepoints. */
+static const char *const hooks[PROGRAMS][3] = {
+	[PROGRAM_EXIT] = { "sched_process_exit" },
+	[PROGRAM_EXEC] = { "sched_process_exec" },
+	[PROGRAM_RENAME] = { "task_rename" },
+	[PROGRAM_MOVE] = { "cgroup_attach_task" },
+	/* f017b0a4951f ("fs/pipe: express 'pipe_...' …", 6.15) gave anonymous pipes functions of
+	   their own, which those of FIFOs call. */
+	[PROGRAM_READ] = { "anon_pipe_read", "pipe_read" },
+	[PROGRAM_WRITE] = { "anon_pipe_write", "pipe_write" },
+};
+
+static const char *const names[PROGRAMS] = {
+	[PROGRAM_EXIT] = "process_exit",     [PROGRAM_EXEC] = "process_exec",
+	[PROGRAM_RENAME] = "process_rename", [PROGRAM_MOVE] = "process_move",
+	[PROGRAM_READ] = "pipe_read",	     [PROGRAM_WRITE] = "pipe_write",
+};
+
+static void __attribute__((format(printf, 3, 4)))
+program_fail(struct tracer *t, enum program program, const char *format, ...)
+{
+	struct tracer_program *p = &t->programs[program];
+	va_list arguments;
+
+	p->attached = false;
+	va_start(arguments, format);
+	vsnprintf(p->reason, sizeof(p->reason), format, arguments);
+	va_end(arguments);
+}
+
+static bool hook_exists(const struct btf *btf, enum program program, const char *hook)
+{
+	char trace_type[64];
+
+	if (program >= PROGRAM_READ)
+		return btf__find_by_name_kind(btf, hook, BTF_KIND_FUNC) > 0;
+	snprintf(trace_type, sizeof(trace_type), "btf_trace_%s", hook);
+	return btf__find_by_name_kind(btf, trace_type, BTF_KIND_TYPEDEF) > 0;
+}
+
+static void hooks_choose(struct tracer *t, const struct btf *btf)
+{
+	for (int p = 0; p < PROGRAMS; p++) {
+		const char *const *hook = hooks[p];
+
+		while (*hook && !hook_exists(btf, p, *hook))
+			hook++;
+		t->programs[p].program = names[p];
+		t->programs[p].hook = *hook ? *hook : hooks[p][0];
+		t->wanted[p] = *hook;
+		if (!*hook)
+			program_fail(t, p, "this kernel's BTF has no %s", hooks[p][0]);
+	}
+}
+
+static int silence(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	(void)level;
+	(void)format;
+	(void)arguments;
+	return 0;
+}
+
+/* Opens a fresh skeleton with what is still wanted: an object that failed to load cannot be loaded
+ * again. */
+static int skeleton_open(struct tracer *t)
+{
+	int r;
+
+	pipewatch_bpf__destroy(t->skeleton);
+	t->skeleton = pipewatch_bpf__open();
+	if (!t->skeleton)
+		return -errno;
+
+	t->skeleton->rodata->own_tgid = getpid();
+	t->skeleton->rodata->wake_at_exited = t->max_threads / 4 + 1;
+	r = bpf_map__set_max_entries(t->skeleton->maps.claims, t->max_threads);
+	if (r < 0)
+		return r;
+
+	for (int p = 0; p < PROGRAMS; p++) {
+		struct bpf_program *program = program_of(t, p);
+
+		r = bpf_program__set_autoload(program, t->wanted[p]);
+		if (r >= 0 && t->wanted[p] && p >= PROGRAM_READ)
+			r = bpf_program__set_attach_target(program, 0, t->programs[p].hook);
+		if (r >= 0)
+			r = bpf_program__set_log_buf(program, t->logs[p], LOG_BYTES);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int tracer_open(uint32_t max_threads, struct tracer **ret_tracer)
+{
+	_cleanup_(tracer_freep) struct tracer *t = NULL;
+	struct btf *btf;
+	int r;
+
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->max_threads = max_threads;
+	for (int p = 0; p < PROGRAMS; p++) {
+		t->logs[p] = calloc(1, LOG_BYTES);
+		if (!t->logs[p])
+			return -ENOMEM;
+	}
+
+	/* What libbpf would print is in the programs' logs and our messages. */
+	libbpf_set_print(silence);
+	btf = btf__load_vmlinux_btf();
+	if (!btf)
+		return errno == EPERM || errno == EACCES || errno == ENOMEM ? -errno : -ENOENT;
+	hooks_choose(t, btf);
+	btf__free(btf);
+
+	r = skeleton_open(t);
+	if (r < 0)
+		return r;
+
+	*ret_tracer = t;
+	t = NULL;
+	return 0;
+}
+
+struct tracer *tracer_free(struct tracer *t)
+{
+	if (!t)
+		return NULL;
+	pipewatch_bpf__destroy(t->skeleton);
+	for (int p = 0; p < PROGRAMS; p++)
+		free(t->logs[p]);
+	free(t);
+	return NULL;
+}
+
+/* The last line of a verifier log that says something; the very last ones are statistics. */
+static void log_summarize(const char *log, char *ret, size_t size)
+{
+	const char *line = log, *best = log;
+
+	while (*line) {
+		size_t length = strcspn(line, "\n");
+
+		if (length > 0 && strncmp(line, "processed ", 10) && strncmp(line, "--", 2) &&
+		    strncmp(line, "stack depth ", 12))
+			best = line;
+		line += length + (line[length] == '\n');
+	}
+	snprintf(ret, size, "%.*s", (int)strcspn(best, "\n"), best);
+}
+
+/* The program that the verifier refused: the last one that it wrote a log for. */
+static int program_refused(const struct tracer *t)
+{
+	for (int p = PROGRAMS - 1; p >= 0; p--)
+		if (t->wanted[p] && t->logs[p][0])
+			return p;
+	return -1;
+}
+
+int tracer_load(struct tracer *t)
+{
+	int refused, r;
+
+	for (;;) {
+		r = pipewatch_bpf__load(t->skeleton);
+		if (r >= 0)
+			return 0;
+		refused = program_refused(t);
+		if (refused < 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
+			return r;
+
+		/* One program less, and again: the others may be fine. */
+		log_summarize(t->logs[refused], t->message, sizeof(t->message));
+		program_fail(t, refused, "the kernel refused to load it: %.100s", t->message);
+		t->wanted[refused] = false;
+		t->logs[refused][0] = '\0';
+		if (!t->wanted[PROGRAM_READ] && !t->wanted[PROGRAM_WRITE])
+			return r;
+		r = skeleton_open(t);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int program_attach(struct tracer *t, enum program program)
+{
+	struct bpf_link *link;
+
+	if (!t->wanted[program])
+		return -ENOENT;
+	link = bpf_program__attach(program_of(t, program));
+	if (!link) {
+		int error = errno;
+
+		program_fail(t, program, "attaching it failed: %s", strerror(error));
+		return -error;
+	}
+	*link_of(t, program) = link;
+	t->programs[program].attached = true;
+	return 0;
+}
+
+static void program_detach(struct tracer *t, enum program program)
+{
+	struct bpf_link **link = link_of(t, program);
+
+	bpf_link__destroy(*link);
+	*link = NULL;
+	t->programs[program].attached = false;
+}
+
+/* Attached does not mean called: a compiler may have inlined the function into its only caller. */
+static void programs_try(struct tracer *t)
+{
+	uint64_t(*own)[WIRE_DIRECTIONS] = (void *)t->skeleton->bss->shared.own_operations;
+	uint64_t reads = own[WIRE_ANONYMOUS][WIRE_READ], writes = own[WIRE_ANONYMOUS][WIRE_WRITE];
+	int fds[2];
+	char byte = 0;
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return;
+	if (write(fds[1], &byte, 1) == 1 && read(fds[0], &byte, 1) == 1) {
+		if (t->programs[PROGRAM_READ].attached && own[WIRE_ANONYMOUS][WIRE_READ] == reads) {
+			program_detach(t, PROGRAM_READ);
+			program_fail(t, PROGRAM_READ, "%s was attached but did not run",
+				     t->programs[PROGRAM_READ].hook);
+		}
+		if (t->programs[PROGRAM_WRITE].attached &&
+		    own[WIRE_ANONYMOUS][WIRE_WRITE] == writes) {
+			program_detach(t, PROGRAM_WRITE);
+			program_fail(t, PROGRAM_WRITE, "%s was attached but did not run",
+				     t->programs[PROGRAM_WRITE].hook);
+		}
+	}
+	close(fds[0]);
+	close(fds[1]);
+}
+
+int tracer_attach(struct tracer *t)
+{
+	int first = 0;
+
+	for (int p = 0; p < PROGRAMS; p++) {
+		int r;
+
+		/* Without it a reused thread id would count for the thread that had it before. */
+		if (p >= PROGRAM_READ && !t->programs[PROGRAM_EXIT].attached) {
+			program_fail(t, p, "not attached, since process_exit could not be");
+			continue;
+		}
+		r = program_attach(t, p);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	programs_try(t);
+	if (tracer_counts_reads(t) || tracer_counts_writes(t))
+		return 0;
+	for (int p = 0; p < PROGRAMS && !t->message[0]; p++)
+		if (!t->programs[p].attached)
+			snprintf(t->message, sizeof(t->message), "%s: %s", t->programs[p].program,
+				 t->programs[p].reason);
+	return first ? first : -ENOENT;
+}
+
+bool tracer_counts_reads(const struct tracer *t)
+{
+	return t->programs[PROGRAM_READ].attached;
+}
+
+bool tracer_counts_writes(const struct tracer *t)
+{
+	return t->programs[PROGRAM_WRITE].attached;
+}
+
+const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n)
+{
+	*ret_n = PROGRAMS;
+	return t->programs;
+}
+
+void tracer_memory(const struct tracer *t, struct tracer_memory *ret)
+{
+	*ret = (struct tracer_memory){
+		.slots = t->skeleton->bss->slots,
+		.shared = &t->skeleton->bss->shared,
+		.max_threads = t->max_threads,
+		.claims_fd = bpf_map__fd(t->skeleton->maps.claims),
+		.wake_fd = bpf_map__fd(t->skeleton->maps.wake),
+	};
+}
+
+int tracer_missed(const struct tracer *t, uint64_t *ret_missed)
+{
+	uint64_t missed = 0;
+
+	for (int p = PROGRAM_READ; p <= PROGRAM_WRITE; p++) {
+		struct bpf_prog_info info = {};
+		uint32_t size = sizeof(info);
+
+		if (!t->programs[p].attached)
+			continue;
+		if (bpf_obj_get_info_by_fd(bpf_program__fd(program_of((struct tracer *)t, p)),
+					   &info, &size) < 0)
+			return -errno;
+		if (size < offsetof(struct bpf_prog_info, recursion_misses) +
+				   sizeof(info.recursion_misses))
+			return -EOPNOTSUPP;
+		missed += info.recursion_misses;
+	}
+	*ret_missed = missed;
+	return 0;
+}
+
+const char *tracer_message(const struct tracer *t)
+{
+	return t->message;
+}

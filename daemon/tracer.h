@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The BPF programs: opened, loaded, attached, each phase a call, since each fails for other
+ * reasons. The only module that knows the skeleton.
+ */
+#ifndef PIPEWATCH_TRACER_H
+#define PIPEWATCH_TRACER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tracer;
+struct wire_slot;
+struct wire_shared;
+
+struct tracer_program {
+	const char *program;
+	const char *hook; /* the kernel function or tracepoint */
+	bool attached;
+	char reason[160]; /* a clause, when not attached */
+};
+
+/* What the programs write; valid while the tracer lives. The collector's input. */
+struct tracer_memory {
+	struct wire_slot *slots; /* WIRE_SLOTS of them */
+	struct wire_shared *shared;
+	uint32_t max_threads; /* of claims */
+	int claims_fd;
+	int wake_fd; /* of a ring buffer that gets an entry when exited slots pile up */
+};
+
+/*
+ * Opens the object for at most @max_threads threads and chooses the functions that this kernel has.
+ * Returns 0; -ENOENT where there is no BTF of the kernel; -ENOMEM or another -errno.
+ */
+int tracer_open(uint32_t max_threads, struct tracer **ret_tracer);
+struct tracer *tracer_free(struct tracer *t); /* detaches everything; takes NULL, returns NULL */
+
+static inline void tracer_freep(struct tracer **t)
+{
+	tracer_free(*t);
+}
+
+/* Loads what was chosen. Returns 0 or -errno (-EPERM: ask permission.h why); tracer_message() then
+ * has the kernel's words. */
+int tracer_load(struct tracer *t);
+
+/*
+ * Attaches, and moves a byte through an own pipe to see that the programs run. A program that
+ * cannot be attached costs what it measures only. Returns 0 when reads or writes are counted, else
+ * the -errno of the first that failed.
+ */
+int tracer_attach(struct tracer *t);
+
+bool tracer_counts_reads(const struct tracer *t);
+bool tracer_counts_writes(const struct tracer *t);
+
+const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n);
+void tracer_memory(const struct tracer *t, struct tracer_memory *ret);
+
+/*
+ * Runs of a program that the kernel skipped, because on that CPU the program was running already:
+ * lost updates. Returns 0; -EOPNOTSUPP where the kernel does not count them (before 5.12).
+ */
+int tracer_missed(const struct tracer *t, uint64_t *ret_missed);
+
+/* Why the last phase failed, in one line; "" when there is nothing to add to the error number. */
+const char *tracer_message(const struct tracer *t);
+
+#endif
