@@ -214,6 +214,11 @@ bool account_identified(const struct account *p)
 	return p->identified;
 }
 
+const char *account_unit(const struct account *p)
+{
+	return p->unit;
+}
+
 void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
 		  const struct pipe_counts *counts, const struct pipe_sizes *sizes)
 {

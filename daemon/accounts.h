@@ -42,6 +42,7 @@ uint64_t account_start_boottime_ns(const struct account *p);
  */
 int account_identify(struct accounts *a, struct account *p, const char *comm, const char *unit);
 bool account_identified(const struct account *p);
+const char *account_unit(const struct account *p); /* "" when not known */
 
 /* Books on a process, on its group and on the host. */
 void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,

@@ -102,6 +102,9 @@ struct snapshot {
 	 */
 	bool counting;
 	const char *counting_reason; /* "" when counting */
+	/* Of counting, either can be missing, with everything that follows from it; why is in programs. */
+	bool counting_reads;
+	bool counting_writes;
 
 	struct snapshot_process *processes; /* by operations, descending */
 	size_t n_processes;

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "name.h"
+#include "pipewatch/wire.h"
+#include "process.h"
+#include "util.h"
+
+_Static_assert((int)WIRE_PIPES == (int)PIPE_KINDS, "the kinds of pipe");
+_Static_assert((int)WIRE_ANONYMOUS == (int)PIPE_ANONYMOUS, "the kinds of pipe");
+_Static_assert(WIRE_SIZE_CLASSES == SIZE_CLASSES, "the size classes");
+
+#define KEY_TID_MASK (~(WIRE_KEY_FIFO | WIRE_KEY_EXITED))
+
+#define CHECK_INTERVAL_USEC UINT64_C(1000000)
+
+/* What of a slot has been booked. */
+struct booked {
+	struct account *account; /* held; NULL: nothing yet */
+	struct wire_counts counts[WIRE_DIRECTIONS];
+	uint32_t noatime_reads;
+	bool identity_known; /* the two below have been looked up */
+	char comm[WIRE_COMM_LEN];
+	uint64_t cgroup_id;
+};
+
+struct collector {
+	struct tracer_memory memory;
+	struct accounts *accounts;
+	struct cgroups *cgroups;
+	struct booked *booked;			   /* WIRE_SLOTS */
+	struct wire_overflow overflow[WIRE_PIPES]; /* booked */
+	uint32_t *freed; /* indices of this round whose claims are to be deleted */
+	uint32_t n_freed;
+	uint32_t n_used;
+	struct ring_buffer *wake;
+	uint64_t now_usec;
+	uint64_t checked_usec; /* when accounts without slots were last looked at */
+};
+
+/* Its content says nothing; that there is some has already woken us. */
+static int wake_consume(void *context, void *data, size_t size)
+{
+	(void)context;
+	(void)data;
+	(void)size;
+	return 0;
+}
+
+int collector_new(const struct tracer_memory *memory, struct accounts *accounts,
+		  struct cgroups *cgroups, struct collector **ret_collector)
+{
+	_cleanup_(collector_freep) struct collector *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->memory = *memory;
+	c->accounts = accounts;
+	c->cgroups = cgroups;
+	c->booked = calloc(WIRE_SLOTS, sizeof(*c->booked));
+	c->freed = calloc(WIRE_SLOTS, sizeof(*c->freed));
+	if (!c->booked || !c->freed)
+		return -ENOMEM;
+	if (memory->wake_fd >= 0) {
+		c->wake = ring_buffer__new(memory->wake_fd, wake_consume, NULL, NULL);
+		if (!c->wake)
+			return -errno;
+	}
+	*ret_collector = c;
+	c = NULL;
+	return 0;
+}
+
+struct collector *collector_free(struct collector *c)
+{
+	if (!c)
+		return NULL;
+	ring_buffer__free(c->wake);
+	free(c->booked);
+	free(c->freed);
+	free(c);
+	return NULL;
+}
+
+int collector_wake_fd(const struct collector *c)
+{
+	return c->wake ? ring_buffer__epoll_fd(c->wake) : -1;
+}
+
+static struct wire_slot *slot_find(const struct collector *c, uint32_t key)
+{
+	uint32_t home = key & WIRE_KEY_FIFO ? key + WIRE_SLOTS / 2 : key;
+
+	for (int probe = 0; probe < WIRE_PROBES; probe++) {
+		struct wire_slot *slot = &c->memory.slots[(home + probe) % WIRE_SLOTS];
+
+		if (slot->key == key)
+			return slot;
+	}
+	return NULL;
+}
+
+/* The slots of the main thread are kept up to date with the name and cgroup of the process; those
+ * of others are not. */
+static bool slot_of_main_thread(const struct collector *c, const struct wire_slot *slot)
+{
+	return (slot->key & KEY_TID_MASK) == slot->tgid || slot_find(c, slot->tgid) ||
+	       slot_find(c, slot->tgid | WIRE_KEY_FIFO);
+}
+
+static int slot_identify(struct collector *c, const struct wire_slot *slot, struct booked *b)
+{
+	char comm[SNAPSHOT_COMM_MAX], raw[WIRE_COMM_LEN];
+	uint64_t cgroup_id = slot->cgroup_id;
+	const char *unit;
+	int r;
+
+	memcpy(raw, slot->comm, sizeof(raw));
+	if (b->identity_known && b->cgroup_id == cgroup_id && !memcmp(b->comm, raw, sizeof(raw)))
+		return 0;
+	name_render(raw, sizeof(raw), comm, sizeof(comm));
+	unit = cgroups_unit(c->cgroups, cgroup_id, slot->tgid, c->now_usec);
+	/* Of a process that is gone the unit can be unknown though it was known before. */
+	if (!unit[0] && (!b->cgroup_id || b->cgroup_id == cgroup_id))
+		unit = account_unit(b->account);
+	r = account_identify(c->accounts, b->account, comm, unit);
+	if (r < 0)
+		return r;
+	memcpy(b->comm, raw, sizeof(raw));
+	b->cgroup_id = cgroup_id;
+	/* A unit that is not known may be a matter of time: the hierarchy is not walked at every
+	 * call. */
+	b->identity_known = unit[0];
+	return 0;
+}
+
+/* For a process whose main thread uses no pipes. */
+static void slot_identify_by_process(struct collector *c, const struct wire_slot *slot,
+				     struct booked *b)
+{
+	struct process process;
+	char comm[SNAPSHOT_COMM_MAX];
+
+	if (process_read("/proc", slot->tgid, &process) < 0 ||
+	    process.start_ticks != process_ticks(slot->start_boottime))
+		return;
+	name_render(process.comm, sizeof(process.comm), comm, sizeof(comm));
+	account_identify(c->accounts, b->account, comm,
+			 cgroups_unit(c->cgroups, slot->cgroup_id, slot->tgid, c->now_usec));
+}
+
+/* What was added to @now since @booked, which is brought up to date. The slot may be written
+ * meanwhile: read once. */
+static void counts_take(const struct wire_counts *now, struct wire_counts *booked,
+			uint64_t *ret_operations, uint64_t *ret_bytes,
+			uint64_t ret_sizes[static SIZE_CLASSES])
+{
+	uint64_t bytes = __atomic_load_n(&now->bytes, __ATOMIC_RELAXED);
+
+	*ret_operations = 0;
+	*ret_bytes = bytes - booked->bytes;
+	booked->bytes = bytes;
+	for (int class = 0; class < WIRE_SIZE_CLASSES; class ++) {
+		uint32_t operations = __atomic_load_n(&now->sizes[class], __ATOMIC_RELAXED);
+
+		ret_sizes[class] = (uint32_t)(operations - booked->sizes[class]);
+		*ret_operations += ret_sizes[class];
+		booked->sizes[class] = operations;
+	}
+}
+
+static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
+		       const uint32_t *noatime_now,
+		       struct wire_counts booked[static WIRE_DIRECTIONS], uint32_t *noatime_booked,
+		       struct pipe_counts *ret_counts, struct pipe_sizes *ret_sizes)
+{
+	/* Before the reads that it is part of, so that it never exceeds them. */
+	uint32_t noatime = __atomic_load_n(noatime_now, __ATOMIC_ACQUIRE);
+
+	memset(ret_counts, 0, sizeof(*ret_counts));
+	ret_counts->noatime_reads = (uint32_t)(noatime - *noatime_booked);
+	*noatime_booked = noatime;
+	counts_take(&now[WIRE_READ], &booked[WIRE_READ], &ret_counts->reads,
+		    &ret_counts->read_bytes, ret_sizes->reads);
+	counts_take(&now[WIRE_WRITE], &booked[WIRE_WRITE], &ret_counts->writes,
+		    &ret_counts->written_bytes, ret_sizes->writes);
+	return ret_counts->reads || ret_counts->writes || ret_counts->read_bytes ||
+	       ret_counts->written_bytes || ret_counts->noatime_reads;
+}
+
+/* Its claim follows in one batch with the others. */
+static void slot_free(struct collector *c, struct wire_slot *slot, struct booked *b)
+{
+	account_release(b->account);
+	memset(b, 0, sizeof(*b));
+	memset((char *)slot + sizeof(slot->key), 0, sizeof(*slot) - sizeof(slot->key));
+	__atomic_store_n(&slot->key, 0, __ATOMIC_RELEASE);
+	c->freed[c->n_freed++] = slot - c->memory.slots;
+}
+
+static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t key)
+{
+	struct booked *b = &c->booked[slot - c->memory.slots];
+	enum pipe_kind pipe = key & WIRE_KEY_FIFO ? PIPE_FIFO : PIPE_ANONYMOUS;
+	bool exited = key & WIRE_KEY_EXITED, main_thread;
+	struct pipe_counts counts;
+	struct pipe_sizes sizes;
+	bool changed;
+	int r;
+
+	if (!b->account) {
+		b->account = accounts_open(c->accounts, slot->tgid, slot->start_boottime);
+		if (!b->account)
+			return -ENOMEM;
+		account_hold(b->account);
+	}
+
+	main_thread = slot_of_main_thread(c, slot);
+	if ((key & KEY_TID_MASK) == slot->tgid || exited || !account_identified(b->account)) {
+		r = slot_identify(c, slot, b);
+		if (r < 0)
+			return r;
+	}
+	changed = delta_take(slot->counts, &slot->noatime_reads, b->counts, &b->noatime_reads,
+			     &counts, &sizes);
+	if (changed) {
+		if (!main_thread && !exited)
+			slot_identify_by_process(c, slot, b);
+		account_book(c->accounts, b->account, pipe, &counts, &sizes);
+	}
+	if (exited) {
+		if (slot->flags & WIRE_SLOT_PROCESS_EXITED)
+			account_close(c->accounts, b->account, c->now_usec);
+		slot_free(c, slot, b);
+	}
+	return 0;
+}
+
+static void overflow_collect(struct collector *c)
+{
+	for (int pipe = 0; pipe < WIRE_PIPES; pipe++) {
+		const struct wire_overflow *now = &c->memory.shared->overflow[pipe];
+		struct wire_overflow *booked = &c->overflow[pipe];
+		struct pipe_counts counts;
+		struct pipe_sizes sizes;
+
+		if (delta_take(now->counts, &now->noatime_reads, booked->counts,
+			       &booked->noatime_reads, &counts, &sizes))
+			accounts_book_other(c->accounts, pipe, &counts, &sizes);
+	}
+}
+
+static void account_check(struct account *account, void *userdata)
+{
+	struct collector *c = userdata;
+	struct process process;
+
+	if (process_read("/proc", account_tgid(account), &process) < 0 || process.ended ||
+	    process.start_ticks != process_ticks(account_start_boottime_ns(account)))
+		account_close(c->accounts, account, c->now_usec);
+}
+
+static int claims_delete(struct collector *c)
+{
+	uint32_t n = c->n_freed;
+	int r = 0;
+
+	if (n == 0)
+		return 0;
+	if (bpf_map_delete_batch(c->memory.claims_fd, c->freed, &n, NULL) < 0)
+		r = -errno;
+	/* What was not deleted, if anything, is tried again in the next round. */
+	c->n_freed -= n;
+	memmove(c->freed, c->freed + n, c->n_freed * sizeof(*c->freed));
+	__atomic_add_fetch(&c->memory.shared->reaped, n, __ATOMIC_RELAXED);
+	return r;
+}
+
+int collector_collect(struct collector *c, uint64_t now_usec)
+{
+	uint32_t n_exited;
+	int r, first = 0;
+
+	c->now_usec = now_usec;
+	/* Before looking: what exits from now on may wake us again. */
+	if (c->wake)
+		ring_buffer__consume(c->wake);
+	__atomic_store_n(&c->memory.shared->wake_pending, 0, __ATOMIC_SEQ_CST);
+
+	/* A slot that is free but still claimed is in use for the map. */
+	c->n_used = c->n_freed;
+	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
+		struct wire_slot *slot = &c->memory.slots[i];
+		uint32_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+
+		if (!key)
+			continue;
+		c->n_used++;
+		r = slot_collect(c, slot, key);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	overflow_collect(c);
+	n_exited = c->n_freed;
+	r = claims_delete(c);
+	if (r < 0 && first == 0)
+		first = r;
+	c->n_used -= n_exited - c->n_freed;
+
+	/* Reads /proc for each of them. */
+	if (now_usec - c->checked_usec >= CHECK_INTERVAL_USEC) {
+		c->checked_usec = now_usec;
+		accounts_each_unheld(c->accounts, account_check, c);
+	}
+	accounts_expire(c->accounts, now_usec);
+	return first;
+}
+
+int collector_fill(const struct collector *c, struct snapshot *s)
+{
+	struct snapshot_map *map = snapshot_add_map(s);
+
+	if (!map)
+		return -ENOMEM;
+	map->map = "claims";
+	map->entries = c->n_used;
+	map->max_entries = c->memory.max_threads;
+	return 0;
+}

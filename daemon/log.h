@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One line a message on stderr, with the level in front where the journal reads it. Only main logs.
+ */
+#ifndef PIPEWATCH_LOG_H
+#define PIPEWATCH_LOG_H
+
+#include <syslog.h>
+
+/* @level as in syslog(3). Control characters in the text are replaced. */
+void log_message(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * pipewatchd: command line, configuration, the phases of the start, and the event loop. Everything
+ * that goes wrong anywhere is logged here, once.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "bus.h"
+#include "config.h"
+#include "http.h"
+#include "log.h"
+#include "options.h"
+#include "pipewatch/api.h"
+#include "privilege.h"
+#include "service.h"
+#include "util.h"
+
+struct daemon {
+	const struct options *options;
+	struct config *config;
+	sd_event *event;
+	struct service *service;
+	struct http *http;
+	struct bus *bus;
+	bool collect_failed; /* said so already */
+};
+
+static void warn_line(const char *line)
+{
+	log_message(LOG_WARNING, "%s", line);
+}
+
+static int fail_os(const char *what, int error)
+{
+	log_message(LOG_ERR, "%s: %s", what, strerror(-error));
+	return PIPEWATCH_EXIT_OS;
+}
+
+/* Files, then command line. Returns 0 or an exit code, having logged why. */
+static int read_config(const struct options *options, struct config **ret_config)
+{
+	_cleanup_(config_freep) struct config *c = config_new();
+	struct config_error error;
+	int r;
+
+	if (!c)
+		return fail_os("Reading the configuration failed", -ENOMEM);
+	r = config_read(c, options->config_file, warn_line, &error);
+	if (r < 0) {
+		log_message(LOG_ERR, "%s", error.message);
+		return PIPEWATCH_EXIT_CONFIG;
+	}
+	r = options_apply(options, c);
+	if (r < 0)
+		return fail_os("Applying the command line failed", r);
+	*ret_config = c;
+	c = NULL;
+	return 0;
+}
+
+static void log_bus(void *userdata, int level, const char *message)
+{
+	(void)userdata;
+	log_message(level, "%s", message);
+}
+
+static void collect(struct daemon *d)
+{
+	int r = service_collect(d->service);
+
+	if (r < 0 && !d->collect_failed)
+		log_message(
+			LOG_WARNING,
+			"Reading the counters failed: %s. Nothing is lost yet; the next round tries again.",
+			strerror(-r));
+	d->collect_failed = r < 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	int r;
+
+	(void)usec;
+	collect(userdata);
+	r = sd_event_source_set_time_relative(source, SERVICE_COLLECT_SEC * UINT64_C(1000000));
+	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_wake(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	(void)source;
+	(void)fd;
+	(void)events;
+	collect(userdata);
+	return 0;
+}
+
+/* On failure everything stays as it was. */
+static void reload(struct daemon *d)
+{
+	_cleanup_(config_freep) struct config *fresh = NULL;
+	const char *failed, *restart;
+	int r;
+
+	if (read_config(d->options, &fresh) != 0) {
+		log_message(LOG_ERR, "Reload failed: the old configuration stays in force.");
+		return;
+	}
+	/* A passed socket stands in for the default address, as at the start. */
+	if (!(fresh->listen_is_default && sd_listen_fds(0) > 0)) {
+		r = http_relisten(d->http, fresh->listen, &failed);
+		if (r < 0) {
+			log_message(
+				LOG_ERR,
+				"Reload failed: listening on %s: %s. The old configuration stays in force.",
+				failed, strerror(-r));
+			return;
+		}
+	}
+	restart = service_reconfigure(d->service, fresh);
+	if (!restart && strcmp(fresh->bus, d->config->bus))
+		restart = "Bus=";
+	if (restart)
+		log_message(LOG_WARNING,
+			    "Reloaded, but the new %s takes effect only with a restart.", restart);
+	else
+		log_message(LOG_INFO, "Reloaded.");
+	config_free(d->config);
+	d->config = fresh;
+	fresh = NULL;
+}
+
+static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+	struct timespec now;
+
+	(void)source;
+	(void)info;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		   now.tv_sec * 1000000ULL + now.tv_nsec / 1000);
+	reload(userdata);
+	sd_notify(false, "READY=1");
+	return 0;
+}
+
+/* Blocked before anything can go wrong with them, so that none is missed during the start. */
+static int add_signals(struct daemon *d)
+{
+	sigset_t set;
+	int r;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	r = sd_event_add_signal(d->event, NULL, SIGTERM, NULL, NULL);
+	if (r >= 0)
+		r = sd_event_add_signal(d->event, NULL, SIGINT, NULL, NULL);
+	if (r >= 0)
+		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_hangup, d);
+	return r;
+}
+
+static int add_collection(struct daemon *d)
+{
+	int fd = service_wake_fd(d->service), r;
+
+	r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
+				       SERVICE_COLLECT_SEC * UINT64_C(1000000), 0, on_timer, d);
+	if (r < 0)
+		return r;
+	if (fd >= 0)
+		r = sd_event_add_io(d->event, NULL, fd, EPOLLIN, on_wake, d);
+	return r;
+}
+
+/* Returns 0 or an exit code, having logged why. */
+static int serve_http(struct daemon *d)
+{
+	char **names = NULL;
+	int n, r;
+
+	r = http_new(d->event, service_get, d->service, &d->http);
+	if (r < 0)
+		return fail_os("Starting the HTTP server failed", r);
+
+	n = sd_listen_fds_with_names(false, &names);
+	if (n < 0)
+		return fail_os("Taking over the sockets passed by systemd failed", n);
+	for (int i = 0; i < n; i++) {
+		r = http_listen_fd(d->http, SD_LISTEN_FDS_START + i);
+		if (r < 0) {
+			log_message(
+				LOG_ERR,
+				"The passed socket %s cannot be used: %s. Pass listening stream sockets only.",
+				names[i], strerror(-r));
+			break;
+		}
+		free(names[i]);
+	}
+	free(names);
+	if (r < 0)
+		return PIPEWATCH_EXIT_OS;
+
+	/* systemd has probably opened the default address; another one was asked for. */
+	if (n > 0 && d->config->listen_is_default)
+		return 0;
+	for (char **listen = d->config->listen; *listen; listen++) {
+		r = http_listen(d->http, *listen);
+		if (r == -EADDRINUSE) {
+			log_message(
+				LOG_ERR,
+				"Cannot listen on %s: it is in use, perhaps by another pipewatchd. Stop that, or choose another address with Listen= or --listen.",
+				*listen);
+			return PIPEWATCH_EXIT_OS;
+		}
+		if (r < 0) {
+			log_message(LOG_ERR, "Cannot listen on %s: %s.", *listen, strerror(-r));
+			return PIPEWATCH_EXIT_OS;
+		}
+	}
+	return 0;
+}
+
+/* What cannot be measured is said once; whether that ends the start depends on what was asked for.
+ */
+static int judge_service(const struct daemon *d)
+{
+	const char *reason;
+	int code = service_exit_code(d->service, &reason);
+
+	if (code == 0)
+		return 0;
+	if (d->config->mode == MODE_AUTO) {
+		log_message(LOG_WARNING, "Running degraded, without counting. %s", reason);
+		return 0;
+	}
+	log_message(LOG_ERR, "%s With --mode auto pipewatchd would run without counting.", reason);
+	return code;
+}
+
+static int daemon_start(struct daemon *d)
+{
+	int r;
+
+	r = sd_event_default(&d->event);
+	if (r >= 0)
+		r = add_signals(d);
+	if (r >= 0)
+		r = sd_event_set_watchdog(d->event, true);
+	if (r < 0)
+		return fail_os("Starting the event loop failed", r);
+
+	r = service_new(d->config, &d->service);
+	if (r < 0)
+		return fail_os("Starting the measurement failed", r);
+	r = judge_service(d);
+	if (r != 0)
+		return r;
+	r = add_collection(d);
+	if (r < 0)
+		return fail_os("Starting the collection failed", r);
+
+	r = serve_http(d);
+	if (r != 0)
+		return r;
+	if (strcmp(d->config->bus, "none")) {
+		r = bus_new(d->event, d->config->bus, service_get, log_bus, d->service, &d->bus);
+		if (r < 0)
+			return fail_os("Starting on the bus failed", r);
+	}
+
+	r = privilege_drop();
+	if (r < 0)
+		log_message(LOG_WARNING, "Cannot give up capabilities: %s.", strerror(-r));
+	return 0;
+}
+
+static int daemon_run(struct daemon *d)
+{
+	int r;
+
+	http_set_ready(d->http, true);
+	sd_notifyf(false, "READY=1\nSTATUS=%s",
+		   service_exit_code(d->service, &(const char *){ NULL }) == 0
+			   ? "Running."
+			   : "Degraded: operations are not counted.");
+	r = sd_event_loop(d->event);
+	sd_notify(false, "STOPPING=1");
+	return r < 0 ? fail_os("The event loop failed", r) : PIPEWATCH_EXIT_OK;
+}
+
+static void daemon_stop(struct daemon *d)
+{
+	bus_free(d->bus);
+	http_free(d->http);
+	service_free(d->service);
+	config_free(d->config);
+	sd_event_unref(d->event);
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_(options_freep) struct options *options = NULL;
+	_cleanup_(daemon_stop) struct daemon d = {};
+	int r;
+
+	r = options_parse(argc, argv, &options);
+	if (r == -EINVAL)
+		return PIPEWATCH_EXIT_USAGE;
+	if (r < 0)
+		return fail_os("Reading the command line failed", r);
+	if (options->action == OPTIONS_DONE)
+		return PIPEWATCH_EXIT_OK;
+
+	d.options = options;
+	r = read_config(options, &d.config);
+	if (r != 0)
+		return r;
+	switch (options->action) {
+	case OPTIONS_CHECK_CONFIG: config_dump(d.config, stdout); return PIPEWATCH_EXIT_OK;
+	case OPTIONS_CHECK: return service_check(d.config, stdout);
+	default: r = daemon_start(&d); return r != 0 ? r : daemon_run(&d);
+	}
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "service.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include <bpf/libbpf.h>
+
+#include "accounts.h"
+#include "cgroups.h"
+#include "check.h"
+#include "collector.h"
+#include "pipewatch/api.h"
+#include "symbols.h"
+#include "tracer.h"
+#include "util.h"
+#include "verdict.h"
+
+/* A reader that asks again sooner gets the same snapshot: asking costs a walk over the slots. */
+#define FRESH_USEC UINT64_C(10000)
+
+struct service {
+	enum snapshot_mode configured_mode;
+	double budget_ratio;
+	unsigned int max_threads, max_groups;
+
+	struct utsname kernel;
+	char clocksource[64];
+	uint64_t start_usec; /* CLOCK_REALTIME */
+	uint64_t boot_usec; /* CLOCK_REALTIME, as it was at the start: identities must not move with
+			       the clock */
+
+	struct symbols *symbols;
+	struct verdict verdict;
+	struct tracer *tracer; /* NULL: nothing is traced */
+	struct accounts *accounts;
+	struct cgroups *cgroups;
+	struct collector *collector;
+
+	int exit_code;
+	char counting_reason[512];
+	char state_reason[1024];
+
+	struct snapshot *last;
+	uint64_t last_usec; /* CLOCK_MONOTONIC */
+};
+
+static uint64_t clock_usec(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * UINT64_C(1000000) + t.tv_nsec / 1000;
+}
+
+static void clocksource_read(char *ret, size_t size)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+
+	ret[0] = '\0';
+	f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+	if (f && fgets(ret, size, f))
+		ret[strcspn(ret, "\n")] = '\0';
+}
+
+static void find_verdict(struct service *s)
+{
+	const char *runtime = getenv("RUNTIME_DIRECTORY");
+	const char *directories[] = { "/run", "/dev/shm", "/tmp", "/var/tmp", NULL, NULL };
+
+	if (runtime) {
+		memmove(directories + 1, directories, sizeof(directories) - sizeof(*directories));
+		directories[0] = runtime;
+	}
+	verdict_find(symbols_has, s->symbols, directories, &s->verdict);
+}
+
+/* Open, load, attach. Returns 0 or -errno; on failure nothing is attached. */
+static int start_tracer(struct service *s)
+{
+	_cleanup_(tracer_freep) struct tracer *tracer = NULL;
+	int r;
+
+	r = tracer_open(s->max_threads, &tracer);
+	if (r >= 0)
+		r = tracer_load(tracer);
+	if (r >= 0)
+		r = tracer_attach(tracer);
+	if (r < 0)
+		return r;
+	s->tracer = tracer;
+	tracer = NULL;
+	return 0;
+}
+
+static int start_counting(struct service *s)
+{
+	struct tracer_memory memory;
+	int r;
+
+	r = start_tracer(s);
+	if (r < 0) {
+		s->exit_code = check_counting(symbols_has, s->symbols, r, s->counting_reason,
+					      sizeof(s->counting_reason));
+		return r == -ENOMEM ? r : 0;
+	}
+	r = accounts_new(s->max_groups, &s->accounts);
+	if (r >= 0)
+		r = cgroups_new("/proc", &s->cgroups);
+	if (r < 0)
+		return r;
+	tracer_memory(s->tracer, &memory);
+	return collector_new(&memory, s->accounts, s->cgroups, &s->collector);
+}
+
+static void __attribute__((format(printf, 2, 3)))
+state_reason_add(struct service *s, const char *format, ...)
+{
+	size_t length = strlen(s->state_reason);
+	va_list arguments;
+
+	if (length && length + 2 < sizeof(s->state_reason)) {
+		s->state_reason[length++] = ' ';
+		s->state_reason[length] = '\0';
+	}
+	va_start(arguments, format);
+	vsnprintf(s->state_reason + length, sizeof(s->state_reason) - length, format, arguments);
+	va_end(arguments);
+}
+
+/* Sentences on all that is not as it should be; none of them: running. */
+static void find_state(struct service *s)
+{
+	const struct tracer_program *programs;
+	size_t n;
+
+	s->state_reason[0] = '\0';
+	if (s->counting_reason[0] && s->configured_mode != MODE_OFF)
+		state_reason_add(s, "Operations are not counted. %s", s->counting_reason);
+	if (s->tracer) {
+		programs = tracer_programs(s->tracer, &n);
+		for (size_t i = 0; i < n; i++)
+			if (!programs[i].attached)
+				state_reason_add(s, "%s is missing: %s.", programs[i].program,
+						 programs[i].reason);
+	}
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_FSNOTIFY; kind++) {
+			const struct verdict_path *path = &s->verdict.paths[pipe][kind];
+
+			if (path->state == PATH_UNKNOWN)
+				state_reason_add(
+					s,
+					"Whether this kernel pays for %s of %s pipes is not known. %s",
+					update_kind_name(kind), pipe_kind_name(pipe), path->reason);
+		}
+}
+
+/* All but the counting: what --check needs too. */
+static int service_prepare(const struct config *config, struct service **ret_service)
+{
+	_cleanup_(service_freep) struct service *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->configured_mode = config->mode;
+	s->budget_ratio = config->budget_percent / 100;
+	s->max_threads = config->max_threads;
+	s->max_groups = config->max_groups;
+	s->start_usec = clock_usec(CLOCK_REALTIME);
+	s->boot_usec = s->start_usec - clock_usec(CLOCK_BOOTTIME);
+	if (uname(&s->kernel) < 0)
+		return -errno;
+	clocksource_read(s->clocksource, sizeof(s->clocksource));
+	r = symbols_open(&s->symbols);
+	if (r < 0)
+		return r;
+	find_verdict(s);
+
+	*ret_service = s;
+	s = NULL;
+	return 0;
+}
+
+int service_new(const struct config *config, struct service **ret_service)
+{
+	_cleanup_(service_freep) struct service *s = NULL;
+	int r;
+
+	r = service_prepare(config, &s);
+	if (r < 0)
+		return r;
+	if (s->configured_mode == MODE_OFF)
+		snprintf(s->counting_reason, sizeof(s->counting_reason),
+			 "The mode is off: nothing is attached.");
+	else
+		r = start_counting(s);
+	if (r < 0)
+		return r;
+	find_state(s);
+
+	*ret_service = s;
+	s = NULL;
+	return 0;
+}
+
+struct service *service_free(struct service *s)
+{
+	if (!s)
+		return NULL;
+	snapshot_unref(s->last);
+	collector_free(s->collector);
+	cgroups_free(s->cgroups);
+	accounts_free(s->accounts);
+	tracer_free(s->tracer);
+	symbols_free(s->symbols);
+	free(s);
+	return NULL;
+}
+
+int service_exit_code(const struct service *s, const char **ret_reason)
+{
+	*ret_reason = s->counting_reason;
+	return s->exit_code;
+}
+
+const char *service_reconfigure(struct service *s, const struct config *config)
+{
+	s->budget_ratio = config->budget_percent / 100;
+	if (config->mode != s->configured_mode)
+		return "Mode=";
+	if (config->max_threads != s->max_threads)
+		return "MaxThreads=";
+	if (config->max_groups != s->max_groups)
+		return "MaxGroups=";
+	return NULL;
+}
+
+int service_collect(struct service *s)
+{
+	return s->collector ? collector_collect(s->collector, clock_usec(CLOCK_MONOTONIC)) : 0;
+}
+
+int service_wake_fd(const struct service *s)
+{
+	return s->collector ? collector_wake_fd(s->collector) : -1;
+}
+
+static int fill_programs(const struct service *s, struct snapshot *out)
+{
+	const struct tracer_program *programs;
+	size_t n;
+
+	if (!s->tracer)
+		return 0;
+	programs = tracer_programs(s->tracer, &n);
+	for (size_t i = 0; i < n; i++) {
+		struct snapshot_program *p = snapshot_add_program(out);
+
+		if (!p)
+			return -ENOMEM;
+		p->program = programs[i].program;
+		p->hook = programs[i].hook;
+		p->attached = programs[i].attached;
+		p->reason = snapshot_string(out, programs[i].attached ? "" : programs[i].reason);
+		if (!p->reason)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int fill_losses(const struct service *s, struct snapshot *out)
+{
+	struct snapshot_loss *loss;
+	uint64_t missed;
+	int r;
+
+	r = tracer_missed(s->tracer, &missed);
+	if (r == -EOPNOTSUPP)
+		missed = 0; /* a kernel that skips no runs: the guard and its counter came together,
+			       in 5.12 */
+	else if (r < 0)
+		return r;
+	loss = snapshot_add_loss(out);
+	if (!loss)
+		return -ENOMEM;
+	loss->reason = "recursion";
+	loss->updates = missed;
+	return 0;
+}
+
+static const char *mode_reason(const struct service *s)
+{
+	switch (s->configured_mode) {
+	case MODE_OFF: return "Off by configuration.";
+	case MODE_EXACT: return s->tracer ? "Exact by configuration." : s->counting_reason;
+	case MODE_AUTO: return s->tracer ? "Every operation is counted." : s->counting_reason;
+	default:
+		return s->tracer
+			       ? "The configured mode is not available in this version; every operation is counted."
+			       : s->counting_reason;
+	}
+}
+
+static int fill(const struct service *s, struct snapshot *out)
+{
+	const char *reason;
+	int r;
+
+	out->version = PIPEWATCH_VERSION;
+	out->libbpf_version = libbpf_version_string();
+	out->start_time_usec = s->start_usec;
+	out->state = s->state_reason[0] ? STATE_DEGRADED : STATE_RUNNING;
+	out->state_reason = snapshot_string(out, s->state_reason);
+	out->configured_mode = s->configured_mode;
+	out->mode = s->tracer ? MODE_EXACT : MODE_OFF;
+	out->mode_reason = snapshot_string(out, mode_reason(s));
+	out->budget_ratio = s->budget_ratio;
+	out->kernel_release = snapshot_string(out, s->kernel.release);
+	out->machine = snapshot_string(out, s->kernel.machine);
+	out->clocksource = snapshot_string(out, s->clocksource);
+	out->counting = s->tracer;
+	out->counting_reason = snapshot_string(out, s->counting_reason);
+	if (!out->state_reason || !out->mode_reason || !out->kernel_release || !out->machine ||
+	    !out->clocksource || !out->counting_reason)
+		return -ENOMEM;
+
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++) {
+			reason = snapshot_string(out, s->verdict.paths[pipe][kind].reason);
+			if (!reason)
+				return -ENOMEM;
+			out->paths[pipe][kind] = (struct snapshot_path){
+				.state = s->verdict.paths[pipe][kind].state,
+				.reason = reason,
+			};
+		}
+	r = fill_programs(s, out);
+	if (r < 0 || !s->tracer)
+		return r;
+
+	out->counting_reads = tracer_counts_reads(s->tracer);
+	out->counting_writes = tracer_counts_writes(s->tracer);
+	r = fill_losses(s, out);
+	if (r >= 0)
+		r = collector_fill(s->collector, out);
+	if (r >= 0)
+		r = accounts_fill(s->accounts, s->boot_usec, out);
+	return r;
+}
+
+int service_get(void *userdata, struct snapshot **ret_snapshot)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *fresh = NULL;
+	struct service *s = userdata;
+	uint64_t now = clock_usec(CLOCK_MONOTONIC);
+	int r;
+
+	if (!s->last || now - s->last_usec >= FRESH_USEC) {
+		r = service_collect(s);
+		if (r < 0)
+			return r;
+		fresh = snapshot_new();
+		if (!fresh)
+			return -ENOMEM;
+		r = fill(s, fresh);
+		if (r < 0)
+			return r;
+		snapshot_finish(fresh);
+		snapshot_unref(s->last);
+		s->last = fresh;
+		fresh = NULL;
+		s->last_usec = now;
+	}
+	*ret_snapshot = snapshot_ref(s->last);
+	return 0;
+}
+
+int service_check(const struct config *config, FILE *f)
+{
+	_cleanup_(service_freep) struct service *s = NULL;
+	int r;
+
+	r = service_prepare(config, &s);
+	if (r < 0) {
+		fprintf(stderr, "pipewatchd: %s\n", strerror(-r));
+		return PIPEWATCH_EXIT_OS;
+	}
+	/* Attached for a moment: nothing else tells for certain. */
+	r = start_tracer(s);
+	if (r < 0)
+		s->exit_code = check_counting(symbols_has, s->symbols, r, s->counting_reason,
+					      sizeof(s->counting_reason));
+	return check_print(
+		&(struct check){
+			.kernel_release = s->kernel.release,
+			.machine = s->kernel.machine,
+			.verdict = &s->verdict,
+			.counting_exit = s->exit_code,
+			.counting_reason = s->counting_reason,
+		},
+		f);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What runs between the kernel and the publishers: verdict, programs, books; makes the snapshots.
+ * Knows no publisher.
+ */
+#ifndef PIPEWATCH_SERVICE_H
+#define PIPEWATCH_SERVICE_H
+
+#include "config.h"
+#include "snapshot.h"
+
+struct service;
+
+/*
+ * Finds the verdict, and loads and attaches the programs if the mode wants them. Where counting
+ * turns out impossible the service is degraded, not an error: see service_exit_code(). Of @config
+ * values are copied. Returns 0 or -errno.
+ */
+int service_new(const struct config *config, struct service **ret_service);
+struct service *service_free(struct service *s); /* detaches */
+
+static inline void service_freep(struct service **s)
+{
+	service_free(*s);
+}
+
+/*
+ * 0 when what the mode asks for is measured, else the exit code that says why not
+ * (pipewatch/api.h), and sentences with cause and remedy.
+ */
+int service_exit_code(const struct service *s, const char **ret_reason);
+
+/* The part of a new configuration that needs no restart: budget. Returns what does need one, or
+ * NULL. */
+const char *service_reconfigure(struct service *s, const struct config *config);
+
+/* A snapshot_get_fn; @userdata is the service. A snapshot is served again for up to 10 ms. */
+int service_get(void *userdata, struct snapshot **ret_snapshot);
+
+/* Books what has been counted; to be called every SERVICE_COLLECT_SEC, and when service_wake_fd()
+ * is readable. */
+int service_collect(struct service *s);
+int service_wake_fd(const struct service *s); /* -1: none */
+
+#define SERVICE_COLLECT_SEC 10
+
+/* --check: verdict and what can be measured, to @f. Returns the exit code. */
+int service_check(const struct config *config, FILE *f);
+
+#endif
