@@ -21,6 +21,7 @@ struct config {
 
 	/* [Metrics] */
 	char **listen; /* ADDR:PORT, [ADDR6]:PORT or unix:PATH; NULL-terminated */
+	bool listen_is_default; /* the first assignment replaces the default, later ones add */
 	unsigned int max_groups; /* 1 .. 100000 */
 	bool pid_label;
 
@@ -51,6 +52,10 @@ static inline void config_freep(struct config **c)
 int config_read(struct config *c, const char *file, void (*warn)(const char *line),
 		struct config_error *ret_error);
 
+/* The same with every absolute path taken below @root ("" for the real ones), so that the search can be tried. */
+int config_read_below(struct config *c, const char *root, const char *file,
+		      void (*warn)(const char *line), struct config_error *ret_error);
+
 /*
  * Sets one value by its name in the files ("Mode", "Budget", "Listen", …), checked in the same way. An assignment of
  * Listen= adds; an empty one clears the list. Returns 0, -ENOENT for an unknown key, -EINVAL, -ENOMEM; on failure *ret_allowed is
@@ -60,6 +65,12 @@ int config_set(struct config *c, const char *key, const char *value, const char 
 
 /* Is this a well-formed Listen= value? */
 bool config_listen_valid(const char *listen);
+
+/*
+ * Foreign text for a message: valid UTF-8, control characters as \\xNN, cut with "..." where it is longer than fits
+ * in @ret_size. Returns @ret.
+ */
+const char *config_render(const char *text, char *ret, size_t ret_size);
 
 /* Writes the effective configuration in the form of the file. */
 void config_dump(const struct config *c, FILE *f);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbols.h"
+#include "util.h"
+
+struct symbols {
+	struct btf *btf;
+	char *names; /* without BTF: "\nname\nname\n", functions of the kernel proper */
+	int error;   /* without either: why */
+};
+
+static void btf_freep(struct btf **btf)
+{
+	btf__free(*btf);
+}
+
+/* Takes the functions of the kernel proper: lines "ADDRESS t NAME" without a "[module]" behind. */
+static int names_read(const char *path, char **ret_names)
+{
+	_cleanup_(freep) char *line = NULL, *names = NULL;
+	/* After names, and so closed before it is freed: closing a memory stream still touches it. */
+	_cleanup_(fclosep) FILE *f = fopen(path, "re"), *out = NULL;
+	size_t line_size = 0, names_size = 0, n_names = 0;
+	char name[256], type;
+	int r;
+
+	if (!f)
+		return -errno;
+	out = open_memstream(&names, &names_size);
+	if (!out)
+		return -ENOMEM;
+	fputc('\n', out);
+	errno = 0;
+	while (getline(&line, &line_size, f) >= 0) {
+		char module;
+
+		if (sscanf(line, "%*x %c %255s %c", &type, name, &module) != 2 ||
+		    !strchr("tTwW", type))
+			continue;
+		fprintf(out, "%s\n", name);
+		n_names++;
+	}
+	if (ferror(f))
+		return errno ? -errno : -EIO;
+	r = fclose(out);
+	out = NULL;
+	if (r != 0)
+		return -ENOMEM;
+	if (n_names == 0)
+		return -ENODATA;
+	*ret_names = names;
+	names = NULL;
+	return 0;
+}
+
+int symbols_open_at(const char *btf_path, const char *kallsyms_path, struct symbols **ret_symbols)
+{
+	_cleanup_(btf_freep) struct btf *btf = NULL;
+	struct symbols *s;
+
+	/* Asked first, so that libbpf has no reason to complain about an absent file. */
+	if (access(btf_path, R_OK) == 0)
+		btf = btf__parse_raw(btf_path);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	if (btf) {
+		s->btf = btf;
+		btf = NULL;
+	} else {
+		s->error = names_read(kallsyms_path, &s->names);
+		if (s->error == -ENOMEM) {
+			symbols_free(s);
+			return -ENOMEM;
+		}
+	}
+	*ret_symbols = s;
+	return 0;
+}
+
+int symbols_open(struct symbols **ret_symbols)
+{
+	return symbols_open_at("/sys/kernel/btf/vmlinux", "/proc/kallsyms", ret_symbols);
+}
+
+struct symbols *symbols_free(struct symbols *s)
+{
+	if (!s)
+		return NULL;
+	btf__free(s->btf);
+	free(s->names);
+	free(s);
+	return NULL;
+}
+
+int symbols_has(void *userdata, const char *function)
+{
+	const struct symbols *s = userdata;
+	char needle[258];
+
+	if (s->btf) {
+		int id = btf__find_by_name_kind(s->btf, function, BTF_KIND_FUNC);
+
+		return id == -ENOENT ? 0 : id < 0 ? id : 1;
+	}
+	if (!s->names)
+		return s->error;
+	if (snprintf(needle, sizeof(needle), "\n%s\n", function) >= (int)sizeof(needle))
+		return 0;
+	return strstr(s->names, needle) ? 1 : 0;
+}

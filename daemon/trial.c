@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+#include "trial.h"
+#include "util.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+
+#define ST_NOATIME_BIT 0x0400 /* of statfs.f_flags; glibc hides it behind statvfs */
+
+/* Longest wait for the coarse clock; its tick is 10 ms at worst. */
+#define TICK_WAIT_NS 40000000LL
+
+struct own_pipe {
+	int read_fd;
+	int write_fd;
+	bool noatime; /* the mount forbids what is to be seen */
+};
+
+__attribute__((format(printf, 3, 4))) static void
+conclude(struct trial *trial, enum path_state state, const char *format, ...)
+{
+	va_list ap;
+
+	trial->state = state;
+	va_start(ap, format);
+	vsnprintf(trial->reason, sizeof(trial->reason), format, ap);
+	va_end(ap);
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/*
+ * Makes sure that an update would show: sets atime and mtime far into the past, and waits until the clock that updates are
+ * taken from differs from both. Normally the first suffices and nothing is waited for. Where it is forbidden, two ticks
+ * are: one might have been used up by the multigrain clock, which runs ahead of the coarse one. Only ever compared for being
+ * different, so that a clock that is being set does no harm.
+ */
+static int prepare(int fd, struct stat *ret_before)
+{
+	static const struct timespec past[2] = { { .tv_sec = 86400 }, { .tv_sec = 86400 } };
+	struct timespec now, last, start;
+	struct stat before;
+	int n_ticks;
+
+	(void)futimens(fd, past);
+	if (fstat(fd, &before) < 0)
+		return -errno;
+	n_ticks = same_time(&before.st_atim, &past[0]) && same_time(&before.st_mtim, &past[1]) ? 0
+											       : 2;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	clock_gettime(CLOCK_REALTIME_COARSE, &last);
+	for (;;) {
+		static const struct timespec nap = { .tv_nsec = 1000000 };
+		struct timespec mono;
+
+		clock_gettime(CLOCK_REALTIME_COARSE, &now);
+		if (!same_time(&now, &last)) {
+			last = now;
+			n_ticks--;
+		}
+		if (n_ticks <= 0 && !same_time(&now, &before.st_atim) &&
+		    !same_time(&now, &before.st_mtim))
+			break;
+		clock_gettime(CLOCK_MONOTONIC, &mono);
+		if ((mono.tv_sec - start.tv_sec) * 1000000000LL + mono.tv_nsec - start.tv_nsec >
+		    TICK_WAIT_NS)
+			return -ETIME;
+		nanosleep(&nap, NULL);
+	}
+	*ret_before = before;
+	return 0;
+}
+
+static int write_byte(int fd)
+{
+	ssize_t n = write(fd, "", 1);
+
+	return n == 1 ? 0 : n < 0 ? -errno : -EIO;
+}
+
+static int read_byte(int fd)
+{
+	char byte;
+	ssize_t n = read(fd, &byte, 1);
+
+	return n == 1 ? 0 : n < 0 ? -errno : -EIO;
+}
+
+static void try_cmtime(const struct own_pipe *p, struct trial *ret)
+{
+	struct stat before, after;
+	int r;
+
+	r = prepare(p->write_fd, &before);
+	if (r < 0) {
+		conclude(ret, PATH_UNKNOWN, "a write could not be tried (fstat: %s)",
+			 strerrorname_np(-r));
+		return;
+	}
+	r = write_byte(p->write_fd);
+	if (r < 0 || fstat(p->write_fd, &after) < 0) {
+		conclude(ret, PATH_UNKNOWN, "a write could not be tried (%s)",
+			 strerrorname_np(r < 0 ? -r : errno));
+		return;
+	}
+	if (same_time(&before.st_mtim, &after.st_mtim) &&
+	    same_time(&before.st_ctim, &after.st_ctim))
+		conclude(ret, PATH_REMOVED, "a write left mtime and ctime unchanged");
+	else
+		conclude(ret, PATH_PAID, "a write updated mtime or ctime");
+}
+
+static void try_atime(const struct own_pipe *p, struct trial *ret)
+{
+	struct stat before, after;
+	int r;
+
+	if (p->noatime) {
+		conclude(ret, PATH_UNKNOWN, "a read could not be tried (only mounts with noatime)");
+		(void)read_byte(p->read_fd);
+		return;
+	}
+	r = prepare(p->read_fd, &before);
+	if (r < 0) {
+		conclude(ret, PATH_UNKNOWN, "a read could not be tried (fstat: %s)",
+			 strerrorname_np(-r));
+		return;
+	}
+	r = read_byte(p->read_fd);
+	if (r < 0 || fstat(p->read_fd, &after) < 0) {
+		conclude(ret, PATH_UNKNOWN, "a read could not be tried (%s)",
+			 strerrorname_np(r < 0 ? -r : errno));
+		return;
+	}
+	if (same_time(&before.st_atim, &after.st_atim))
+		conclude(ret, PATH_REMOVED, "a read left atime unchanged");
+	else
+		conclude(ret, PATH_PAID, "a read updated atime");
+}
+
+/*
+ * Does a watched pipe give an event? While a watch exists, fsnotify runs for every pipe of the host (all anonymous ones are one
+ * superblock; FIFOs: all of the file system). So it is there for one write, and nothing is waited for: events are queued before
+ * write(2) returns.
+ */
+static void try_fsnotify(const struct own_pipe *p, struct trial *ret)
+{
+	_Alignas(struct inotify_event) char buffer[4 * sizeof(struct inotify_event)];
+	_cleanup_(closep) int watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	uint32_t mask = 0;
+	char path[32];
+	ssize_t n;
+	int r;
+
+	if (watch_fd < 0) {
+		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (inotify_init1: %s)",
+			 strerrorname_np(errno));
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->read_fd);
+	if (inotify_add_watch(watch_fd, path, IN_MODIFY) < 0) {
+		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (inotify_add_watch: %s)",
+			 strerrorname_np(errno));
+		return;
+	}
+	r = write_byte(p->write_fd);
+	n = read(watch_fd, buffer, sizeof(buffer));
+	if (r < 0 || (n < 0 && errno != EAGAIN)) {
+		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (%s)",
+			 strerrorname_np(r < 0 ? -r : errno));
+		return;
+	}
+	for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
+		const struct inotify_event *event = (const struct inotify_event *)(buffer + at);
+
+		mask |= event->mask;
+		at += (ssize_t)(sizeof(*event) + event->len);
+	}
+	if (mask & IN_MODIFY)
+		conclude(
+			ret, PATH_PAID,
+			"a write to a watched pipe gave an event: paid only while some pipe is watched");
+	else
+		conclude(ret, PATH_REMOVED, "a write to a watched pipe gave no event");
+}
+
+/* Those whose FIFOs show what the kernel's pipe code does: overlayfs, for one, hides it. */
+static bool is_plain_file_system(unsigned int magic)
+{
+	switch (magic) {
+	case TMPFS_MAGIC:
+	case RAMFS_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC: return true;
+	default: return false;
+	}
+}
+
+/* Makes a FIFO that has no name any more when this returns. -EMEDIUMTYPE: not a file system for it. */
+static int fifo_open(const char *directory, struct own_pipe *ret)
+{
+	_cleanup_(closep) int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_(closep) int read_fd = -1, write_fd = -1;
+	struct statfs fs;
+	struct stat st;
+	char name[48];
+	int r = 0;
+
+	if (directory_fd < 0 || fstatfs(directory_fd, &fs) < 0)
+		return -errno;
+	if (!is_plain_file_system((unsigned int)fs.f_type))
+		return -EMEDIUMTYPE;
+
+	for (int n_tries = 0; n_tries < 8; n_tries++) {
+		uint64_t random;
+
+		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+			random = (uint64_t)getpid() << 8 | (uint64_t)n_tries;
+		snprintf(name, sizeof(name), ".pipewatch-%016llx", (unsigned long long)random);
+		r = mkfifoat(directory_fd, name, 0600) < 0 ? -errno : 0;
+		if (r != -EEXIST)
+			break;
+	}
+	if (r < 0)
+		return r;
+
+	read_fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (read_fd < 0)
+		r = -errno;
+	if (r == 0) {
+		write_fd = openat(directory_fd, name,
+				  O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+		if (write_fd < 0)
+			r = -errno;
+	}
+	if (unlinkat(directory_fd, name, 0) < 0 && r == 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	/* In a directory that others write to, the name could have been given to something else. */
+	if (fstat(read_fd, &st) < 0 || !S_ISFIFO(st.st_mode) || st.st_uid != geteuid())
+		return -EPERM;
+
+	*ret = (struct own_pipe){ read_fd, write_fd, fs.f_flags & ST_NOATIME_BIT };
+	read_fd = write_fd = -1;
+	return 0;
+}
+
+/* Prefers a mount that keeps atimes; one that does not still serves for the rest. */
+static int fifo_open_somewhere(const char *const *directories, struct own_pipe *ret,
+			       const char **ret_failed)
+{
+	struct own_pipe found = { -1, -1, false };
+	int r = -ENOENT;
+
+	*ret_failed = "no directory";
+	for (; *directories; directories++) {
+		struct own_pipe p;
+		int r2 = fifo_open(*directories, &p);
+
+		if (r2 < 0) {
+			r = r2;
+			*ret_failed = *directories;
+			continue;
+		}
+		if (found.read_fd >= 0) {
+			if (p.noatime) {
+				close(p.read_fd);
+				close(p.write_fd);
+				continue;
+			}
+			close(found.read_fd);
+			close(found.write_fd);
+		}
+		found = p;
+		if (!found.noatime)
+			break;
+	}
+	if (found.read_fd < 0)
+		return r;
+	*ret = found;
+	return 0;
+}
+
+void trial_run(enum pipe_kind kind, const char *const *directories,
+	       struct trial ret[static UPDATE_KINDS])
+{
+	struct own_pipe p = { -1, -1, false };
+	const char *failed = NULL;
+	int r = 0;
+
+	if (kind == PIPE_FIFO) {
+		r = fifo_open_somewhere(directories, &p, &failed);
+	} else {
+		int fds[2];
+
+		if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
+			r = -errno;
+		else
+			p = (struct own_pipe){ fds[0], fds[1], false };
+	}
+	if (r < 0) {
+		for (int update = 0; update < UPDATE_KINDS; update++) {
+			if (r == -EMEDIUMTYPE)
+				conclude(
+					&ret[update], PATH_UNKNOWN,
+					"no own FIFO could be made (%.32s: not a file system to try it on)",
+					failed);
+			else
+				conclude(&ret[update], PATH_UNKNOWN,
+					 "no own %s could be made (%.32s: %s)",
+					 kind == PIPE_FIFO ? "FIFO" : "pipe", failed ?: "pipe2",
+					 strerrorname_np(-r) ?: "unknown error");
+		}
+		return;
+	}
+
+	/* In this order each finds what it needs in the pipe: the byte that is read is the one written before. */
+	try_cmtime(&p, &ret[UPDATE_CMTIME]);
+	try_atime(&p, &ret[UPDATE_ATIME]);
+	try_fsnotify(&p, &ret[UPDATE_FSNOTIFY]);
+	close(p.read_fd);
+	close(p.write_fd);
+}
