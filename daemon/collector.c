@@ -323,6 +323,13 @@ int collector_collect(struct collector *c, uint64_t now_usec)
 	return first;
 }
 
+bool collector_permitted(const struct collector *c)
+{
+	uint32_t key = 0, value;
+
+	return bpf_map_lookup_elem(c->memory.claims_fd, &key, &value) == 0 || errno == ENOENT;
+}
+
 int collector_fill(const struct collector *c, struct snapshot *s)
 {
 	struct snapshot_map *map = snapshot_add_map(s);

@@ -33,6 +33,9 @@ static inline void collector_freep(struct collector **c)
  */
 int collector_collect(struct collector *c, uint64_t now_usec);
 
+/* Are we permitted to read and change the maps? */
+bool collector_permitted(const struct collector *c);
+
 /* Appends the maps and their fill to @s. Returns 0 or -ENOMEM. */
 int collector_fill(const struct collector *c, struct snapshot *s);
 

@@ -280,7 +280,7 @@ static int daemon_start(struct daemon *d)
 			return fail_os("Starting on the bus failed", r);
 	}
 
-	r = privilege_drop();
+	r = privilege_drop(service_permitted, d->service);
 	if (r < 0)
 		log_message(LOG_WARNING, "Cannot give up capabilities: %s.", strerror(-r));
 	return 0;

@@ -6,12 +6,33 @@
 
 #include <cap-ng.h>
 
-int privilege_drop(void)
+/* Without the effective set nothing is allowed, and everything can still be undone. */
+static int effective_drop(void)
 {
+	if (capng_get_caps_process() < 0)
+		return -EIO;
+	for (unsigned int capability = 0; capability <= CAP_LAST_CAP; capability++)
+		if (capng_have_capability(CAPNG_EFFECTIVE, capability))
+			capng_update(CAPNG_DROP, CAPNG_EFFECTIVE, capability);
+	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : 0;
+}
+
+int privilege_drop(privilege_works_fn works, void *userdata)
+{
+	bool keep;
+	int r;
+
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -errno;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
+	r = effective_drop();
+	if (r < 0)
+		return r;
+	keep = !works(userdata) && capng_have_capability(CAPNG_PERMITTED, CAP_BPF);
+
 	capng_clear(CAPNG_SELECT_CAPS);
+	if (keep)
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_BPF);
 	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : 0;
 }

@@ -3,11 +3,17 @@
 #ifndef PIPEWATCH_PRIVILEGE_H
 #define PIPEWATCH_PRIVILEGE_H
 
+#include <stdbool.h>
+
+/* Does what has to go on working still work, with the capabilities that are in force? */
+typedef bool (*privilege_works_fn)(void *userdata);
+
 /*
- * Gives up every capability, for good: effective, permitted, inheritable, ambient, and the bounding
- * set where that is permitted. What is attached stays attached, and maps can still be read. Returns
- * 0 or -errno.
+ * Gives up every capability, for good: effective, permitted, inheritable and ambient. What is
+ * attached stays attached. Where @works says that all this is too much, CAP_BPF is kept:
+ * before 5.13 (with kernel.unprivileged_bpf_disabled) bpf(2) refuses even the reading of maps
+ * without it. Returns 0 or -errno.
  */
-int privilege_drop(void);
+int privilege_drop(privilege_works_fn works, void *userdata);
 
 #endif

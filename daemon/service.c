@@ -244,6 +244,13 @@ int service_collect(struct service *s)
 	return s->collector ? collector_collect(s->collector, clock_usec(CLOCK_MONOTONIC)) : 0;
 }
 
+bool service_permitted(void *userdata)
+{
+	const struct service *s = userdata;
+
+	return !s->collector || collector_permitted(s->collector);
+}
+
 int service_wake_fd(const struct service *s)
 {
 	return s->collector ? collector_wake_fd(s->collector) : -1;

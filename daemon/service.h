@@ -42,6 +42,9 @@ int service_get(void *userdata, struct snapshot **ret_snapshot);
 int service_collect(struct service *s);
 int service_wake_fd(const struct service *s); /* -1: none */
 
+/* A privilege_works_fn: @userdata is the service. */
+bool service_permitted(void *userdata);
+
 #define SERVICE_COLLECT_SEC 10
 
 /* --check: verdict and what can be measured, to @f. Returns the exit code. */
