@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/bpf.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +16,8 @@
 #include "permission.h"
 #include "util.h"
 
-#define BPF_NO_SUCH_COMMAND INT_MAX
+/* Small enough not to touch the bits that newer kernels take for flags. */
+#define BPF_NO_SUCH_COMMAND 1000
 
 /* Reads the start of a small file; up to @size - 1 bytes, NUL-terminated. */
 static int read_text_at(int directory_fd, const char *path, char *ret, size_t size)
@@ -121,17 +121,20 @@ static bool has_capability(unsigned int capability)
 	return capng_have_capability(CAPNG_EFFECTIVE, capability) == 1;
 }
 
-/* Asks for nothing: a kernel that gets to see the call says EINVAL. */
+/* Asks for nothing: a kernel that gets to see the call says EINVAL, or E2BIG where its attributes
+ * are shorter. */
 static int call_bpf(void)
 {
 	union bpf_attr attr = { 0 };
 
-	if (syscall(SYS_bpf, BPF_NO_SUCH_COMMAND, &attr, sizeof(attr)) >= 0 || errno == EINVAL)
+	if (syscall(SYS_bpf, BPF_NO_SUCH_COMMAND, &attr, sizeof(attr)) >= 0 || errno == EINVAL ||
+	    errno == E2BIG)
 		return 0;
 	return -errno;
 }
 
-/* A program of a type that needs CAP_BPF and CAP_PERFMON, as ours do, and is attached to nothing. */
+/* A program of a type that needs CAP_BPF and CAP_PERFMON, as ours do, and is attached to nothing.
+ */
 static int load_empty_program(void)
 {
 	static const struct bpf_insn return_zero[] = {
@@ -149,7 +152,8 @@ static int load_empty_program(void)
 	return fd < 0 ? -errno : 0;
 }
 
-/* Calls @call where it cannot kill us. Returns what it returned, or 0 when that cannot be found out. */
+/* Calls @call where it cannot kill us. Returns what it returned, or 0 when that cannot be found
+ * out. */
 static int call_in_child(int (*call)(void), bool *ret_killed)
 {
 	int status;
