@@ -13,13 +13,15 @@
 #include "util.h"
 
 /*
- * A message bus disconnects who sends a larger message than it allows, 32 MiB by default, and a caller that does not
- * read makes replies wait in our memory: hence what one reply and all waiting ones may take.
+ * A message bus disconnects who sends a larger message than it allows, 32 MiB by default, and a
+ * caller that does not read makes replies wait in our memory: hence what one reply and all waiting
+ * ones may take.
  */
 #define REPLY_MAX_BYTES	  ((size_t)16 << 20)
 #define REPLIES_MAX_BYTES ((size_t)32 << 20)
 
-/* Upper bounds, padding included: a row without its strings, a detail, and the sizes of one kind of pipe. */
+/* Upper bounds, padding included: a row without its strings, a detail, and the sizes of one kind of
+ * pipe. */
 #define ROW_BYTES     128
 #define DETAIL_BYTES  64
 #define DETAILS_MAX   (1 + 7 * PIPE_KINDS)
@@ -35,7 +37,8 @@ struct bus_manager {
 	size_t waiting_bytes;		 /* of replies since the write queue was last seen empty */
 };
 
-/* The current snapshot, borrowed until the next message. Returns 0, or -errno with @error filled. */
+/* The current snapshot, borrowed until the next message. Returns 0, or -errno with @error filled.
+ */
 static int current_snapshot(struct bus_manager *m, const struct snapshot **ret_snapshot,
 			    sd_bus_error *error)
 {
@@ -143,7 +146,8 @@ static int property_get(sd_bus *bus, const char *path, const char *interface, co
 	if (!strcmp(property, "LostUpdates"))
 		return append_lost_updates(reply, s);
 	if (!strcmp(property, "TrackedProcesses"))
-		return sd_bus_message_append(reply, "u", s->counting ? s->tracked_processes : 0);
+		return sd_bus_message_append(reply, "u",
+					     s->counting ? s->tracked_processes : UINT32_MAX);
 	if (!strcmp(property, "StartTime"))
 		return sd_bus_message_append(reply, "t", s->start_time_usec);
 	if (!strcmp(property, "Counting"))
@@ -160,7 +164,8 @@ static int property_get(sd_bus *bus, const char *path, const char *interface, co
 
 /* Methods */
 
-/* Begins the reply to @call, of @bytes at most, if there is room for it. Returns 0, or -errno with @error filled. */
+/* Begins the reply to @call, of @bytes at most, if there is room for it. Returns 0, or -errno with
+ * @error filled. */
 static int reply_begin(struct bus_manager *m, sd_bus_message *call, size_t bytes,
 		       sd_bus_message **ret_reply, sd_bus_error *error)
 {
@@ -223,44 +228,52 @@ static int append_counts(sd_bus_message *reply, const struct snapshot *s, enum p
 	static const char *const kinds[] = { [PIPE_ANONYMOUS] = "Anonymous", [PIPE_FIFO] = "Fifo" };
 	const char *kind = kinds[pipe];
 	uint64_t updates;
-	int r;
+	int r = 0;
 
 	if (!counts->reads && !counts->writes)
 		return 0;
 
-	r = append_detail(reply, kind, "Reads", counts->reads);
-	if (r >= 0)
+	if (!s->reads_missing)
+		r = append_detail(reply, kind, "Reads", counts->reads);
+	if (r >= 0 && !s->writes_missing)
 		r = append_detail(reply, kind, "Writes", counts->writes);
-	if (r >= 0)
+	if (r >= 0 && !s->reads_missing)
 		r = append_detail(reply, kind, "ReadBytes", counts->read_bytes);
-	if (r >= 0)
+	if (r >= 0 && !s->writes_missing)
 		r = append_detail(reply, kind, "WrittenBytes", counts->written_bytes);
-	if (r >= 0)
+	if (r >= 0 && !s->reads_missing)
 		r = append_detail(reply, kind, "NoatimeReads", counts->noatime_reads);
 	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_ATIME, counts, &updates))
 		r = append_detail(reply, kind, "AtimeUpdates", updates);
 	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_CMTIME, counts, &updates))
 		r = append_detail(reply, kind, "CmtimeUpdates", updates);
-	if (r >= 0 && sizes)
+	if (r >= 0 && sizes && !s->reads_missing)
 		r = append_sizes(reply, kind, "ReadSizes", sizes->reads);
-	if (r >= 0 && sizes)
+	if (r >= 0 && sizes && !s->writes_missing)
 		r = append_sizes(reply, kind, "WriteSizes", sizes->writes);
 	return r;
 }
 
-static struct pipe_counts sum_counts(const struct pipe_counts counts[PIPE_KINDS])
+/* Over the kinds of pipe. What is not measured is all ones, as systemd has it, since it cannot be
+ * left out of a structure. */
+static struct pipe_counts sum_counts(const struct snapshot *s,
+				     const struct pipe_counts counts[PIPE_KINDS])
 {
 	struct pipe_counts sum = { 0 };
 
 	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
 		pipe_counts_add(&sum, &counts[pipe]);
+	if (s->reads_missing)
+		sum.reads = sum.read_bytes = UINT64_MAX;
+	if (s->writes_missing)
+		sum.writes = sum.written_bytes = UINT64_MAX;
 	return sum;
 }
 
 static int append_process(sd_bus_message *reply, const struct snapshot *s,
 			  const struct snapshot_process *process, bool with_sizes)
 {
-	const struct pipe_counts sum = sum_counts(process->counts);
+	const struct pipe_counts sum = sum_counts(s, process->counts);
 	int r;
 
 	r = sd_bus_message_open_container(reply, 'r', "utsstttta{sv}");
@@ -285,7 +298,7 @@ static int append_process(sd_bus_message *reply, const struct snapshot *s,
 static int append_group(sd_bus_message *reply, const struct snapshot *s,
 			const struct snapshot_group *group)
 {
-	const struct pipe_counts sum = sum_counts(group->counts);
+	const struct pipe_counts sum = sum_counts(s, group->counts);
 	int r;
 
 	r = sd_bus_message_open_container(reply, 'r', "ssutttta{sv}");
@@ -315,8 +328,9 @@ static size_t group_bytes(const struct snapshot *s, size_t i)
 }
 
 /*
- * Begins the reply with a list of the first of @n_rows rows, as many as @call asks for: their number is *ret_n. A list that
- * does not fit is an error that names what does: a list cut short would look whole.
+ * Begins the reply with a list of the first of @n_rows rows, as many as @call asks for: their
+ * number is *ret_n. A list that does not fit is an error that names what does: a list cut short
+ * would look whole.
  */
 static int reply_begin_list(struct bus_manager *m, sd_bus_message *call, const struct snapshot *s,
 			    size_t n_rows, size_t (*row_bytes)(const struct snapshot *s, size_t i),

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The interface org.pipewatch1.Manager: snapshot to D-Bus. Knows what is said on a bus, not how one is reached.
+ * The interface org.pipewatch1.Manager: snapshot to D-Bus. Knows what is said on a bus, not how one
+ * is reached.
  *
- * Processes are (pid, start time in usec since the epoch, comm, unit, reads, writes, bytes read, bytes written, details), groups
- * (unit, comm, live processes, reads, writes, bytes read, bytes written, details). The numbers are sums over both kinds
- * of pipe; the details have them by kind. For KIND, Anonymous or Fifo, each there only if it had operations:
+ * Processes are (pid, start time in usec since the epoch, comm, unit, reads, writes, bytes read,
+ * bytes written, details), groups (unit, comm, live processes, reads, writes, bytes read, bytes
+ * written, details). The numbers are sums over both kinds of pipe; the details have them by kind.
+ * For KIND, Anonymous or Fifo, each there only if it had operations:
  *
  *   Exited              b   of processes: it has ended and will soon leave the list
  *   KINDReads, KINDWrites, KINDReadBytes, KINDWrittenBytes, KINDNoatimeReads   t
  *   KINDAtimeUpdates    t   metadata updates, only where this kernel makes them: Paths says where
  *   KINDCmtimeUpdates   t
- *   KINDReadSizes       at  operations by size, in 16 classes of 2^n .. 2^(n+1)-1 bytes; from GetProcess() only, because
- *   KINDWriteSizes      at  they would be the greater part of a long list
+ *   KINDReadSizes       at  operations by size, in 16 classes of 2^n .. 2^(n+1)-1 bytes; from
+ * GetProcess() only, because KINDWriteSizes      at  they would be the greater part of a long list
  */
 #ifndef PIPEWATCH_BUS_MANAGER_H
 #define PIPEWATCH_BUS_MANAGER_H
@@ -31,8 +33,8 @@ static inline void bus_manager_freep(struct bus_manager **m)
 }
 
 /*
- * Puts the object on the new connection @bus, which must be gone before @m is and before another is given. Returns 0 or
- * -errno.
+ * Puts the object on the new connection @bus, which must be gone before @m is and before another is
+ * given. Returns 0 or -errno.
  */
 int bus_manager_export(struct bus_manager *m, sd_bus *bus);
 
@@ -40,8 +42,8 @@ int bus_manager_export(struct bus_manager *m, sd_bus *bus);
 void bus_manager_forget(struct bus_manager *m);
 
 /*
- * Sends PropertiesChanged on @bus with the states of @s that differ from what could be read there before. Returns how
- * many these were, or -errno.
+ * Sends PropertiesChanged on @bus with the states of @s that differ from what could be read there
+ * before. Returns how many these were, or -errno.
  */
 int bus_manager_tell_states(struct bus_manager *m, sd_bus *bus, const struct snapshot *s);
 

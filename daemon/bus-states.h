@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The properties of the bus object that are words or sentences, and which of its states changed. Needs no bus.
+ * The properties of the bus object that are words or sentences, and which of its states changed.
+ * Needs no bus.
  */
 #ifndef PIPEWATCH_BUS_STATES_H
 #define PIPEWATCH_BUS_STATES_H

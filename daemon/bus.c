@@ -29,7 +29,8 @@
 /* Between two signals. */
 #define TELL_USEC USEC_PER_SEC
 
-/* So many messages that the bus does not take mean that it never will. Healthy ones have none waiting. */
+/* So many messages that the bus does not take mean that it never will. Healthy ones have none
+ * waiting. */
 #define QUEUED_MAX 1024
 
 #define ADDRESS_SYSTEM "unix:path=/run/dbus/system_bus_socket"
@@ -80,7 +81,8 @@ static void report(struct bus *b, enum report what, int level, const char *forma
 	b->log(b->userdata, level, message);
 }
 
-/* Enters @phase, which the timer ends after @usec. Arming a timer that exists cannot fail for lack of anything. */
+/* Enters @phase, which the timer ends after @usec. Arming a timer that exists cannot fail for lack
+ * of anything. */
 static void enter(struct bus *b, enum phase phase, uint64_t usec)
 {
 	b->phase = phase;
@@ -97,8 +99,8 @@ static void retry_later(struct bus *b, enum phase phase)
 }
 
 /*
- * Takes note that the connection is of no more use. It may be in the middle of handling a message, so it is only closed, and
- * thrown away when the timer makes the next.
+ * Takes note that the connection is of no more use. It may be in the middle of handling a message,
+ * so it is only closed, and thrown away when the timer makes the next.
  */
 static void connection_lost(struct bus *b, const char *reason)
 {
@@ -219,6 +221,9 @@ static int connect_bus(struct bus *b)
 		r = sd_bus_set_bus_client(b->connection, true);
 	if (r >= 0)
 		r = sd_bus_set_exit_on_disconnect(b->connection, false);
+	/* When the loop ends, sd-bus would flush, and wait for a bus that is stopped. */
+	if (r >= 0)
+		r = sd_bus_set_close_on_exit(b->connection, false);
 	if (r >= 0)
 		r = sd_bus_set_watch_bind(b->connection, true);
 	if (r >= 0)
@@ -279,7 +284,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* Tells subscribers of what changed, and then of nothing for a while: more changes wait for on_tell(). */
+/* Tells subscribers of what changed, and then of nothing for a while: more changes wait for
+ * on_tell(). */
 static void tell_states(struct bus *b, const struct snapshot *s)
 {
 	uint64_t n_queued = 0;
@@ -322,8 +328,8 @@ void bus_states_changed(struct bus *b, const struct snapshot *s)
 }
 
 /*
- * Copies what a D-Bus address is behind @address. Only Unix sockets: others have the name of a host, which sd-bus would look up
- * while everything waits.
+ * Copies what a D-Bus address is behind @address. Only Unix sockets: others have the name of a
+ * host, which sd-bus would look up while everything waits.
  */
 static int resolve_address(const char *address, char **ret_address)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The D-Bus face, org.pipewatch1. A bus that is absent or goes away is retried; nothing else notices.
+ * The D-Bus face, org.pipewatch1. A bus that is absent or goes away is retried; nothing else
+ * notices.
  */
 #ifndef PIPEWATCH_BUS_H
 #define PIPEWATCH_BUS_H
@@ -15,8 +16,9 @@ struct bus;
 typedef void (*bus_log_fn)(void *userdata, int level, const char *message);
 
 /*
- * Starts to keep a connection to @address ("system", "session", or a D-Bus address) and the name on it. Returns 0 even when
- * there is no bus yet; -EINVAL for an address that can never work, -errno otherwise. @event is referenced.
+ * Starts to keep a connection to @address ("system", "session", or a D-Bus address) and the name on
+ * it. Returns 0 even when there is no bus yet; -EINVAL for an address that can never work, -errno
+ * otherwise. @event is referenced.
  */
 int bus_new(sd_event *event, const char *address, snapshot_get_fn get, bus_log_fn log,
 	    void *userdata, struct bus **ret_bus);
@@ -27,7 +29,8 @@ static inline void bus_freep(struct bus **b)
 	bus_free(*b);
 }
 
-/* Tells subscribers what changed between the last call's snapshot and this one: states only, never counters. */
+/* Tells subscribers what changed between the last call's snapshot and this one: states only, never
+ * counters. */
 void bus_states_changed(struct bus *b, const struct snapshot *s);
 
 #endif

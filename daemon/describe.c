@@ -9,8 +9,8 @@
 #include "util.h"
 
 /*
- * The text grows element by element: a tree of 10000 processes would take some ten times the memory of its text. After the first
- * failure nothing more is written.
+ * The text grows element by element: a tree of 10000 processes would take some ten times the memory
+ * of its text. After the first failure nothing more is written.
  */
 struct writer {
 	const struct snapshot *s;
@@ -25,7 +25,8 @@ static void write_text(struct writer *w, const char *text)
 		w->error = -ENOMEM;
 }
 
-/* Begins the member @key, or an array's element when that is NULL. Keys are ours and need no escapes. */
+/* Begins the member @key, or an array's element when that is NULL. Keys are ours and need no
+ * escapes. */
 static void begin(struct writer *w, const char *key, const char *opening)
 {
 	write_text(w, w->comma ? "," : "");
@@ -76,7 +77,8 @@ static void write_bool(struct writer *w, const char *key, bool value)
 	write_value(w, key, json_object_new_boolean(value));
 }
 
-/* The shortest text that reads back as the same number. JSON has no infinities: such a member is left out. */
+/* The shortest text that reads back as the same number. JSON has no infinities: such a member is
+ * left out. */
 static void write_double(struct writer *w, const char *key, double value)
 {
 	char text[40];
@@ -113,17 +115,22 @@ static void write_counts(struct writer *w, enum pipe_kind pipe, const struct pip
 			 const struct pipe_sizes *sizes)
 {
 	begin(w, pipe_kind_name(pipe), "{");
-	write_number(w, "reads", counts->reads);
-	write_number(w, "writes", counts->writes);
-	write_number(w, "read_bytes", counts->read_bytes);
-	write_number(w, "written_bytes", counts->written_bytes);
-	write_number(w, "noatime_reads", counts->noatime_reads);
+	if (!w->s->reads_missing)
+		write_number(w, "reads", counts->reads);
+	if (!w->s->writes_missing)
+		write_number(w, "writes", counts->writes);
+	if (!w->s->reads_missing)
+		write_number(w, "read_bytes", counts->read_bytes);
+	if (!w->s->writes_missing)
+		write_number(w, "written_bytes", counts->written_bytes);
+	if (!w->s->reads_missing)
+		write_number(w, "noatime_reads", counts->noatime_reads);
 	write_updates(w, "atime_updates", pipe, UPDATE_ATIME, counts);
 	write_updates(w, "cmtime_updates", pipe, UPDATE_CMTIME, counts);
-	if (sizes) {
+	if (sizes && !w->s->reads_missing)
 		write_sizes(w, "read_sizes", sizes->reads);
+	if (sizes && !w->s->writes_missing)
 		write_sizes(w, "write_sizes", sizes->writes);
-	}
 	end(w, "}");
 }
 
@@ -332,7 +339,8 @@ int describe_json(const struct snapshot *s, char **ret_json)
 	if (!w.f)
 		return -ENOMEM;
 	write_snapshot(&w);
-	/* Only now is the text whole, and only now does a stream in memory tell that it could not grow. */
+	/* Only now is the text whole, and only now does a stream in memory tell that it could not
+	 * grow. */
 	if (fclose(w.f) == EOF)
 		w.error = -ENOMEM;
 	if (w.error)

@@ -2,32 +2,32 @@
 /*
  * Snapshot to one JSON object: everything that is known, for Describe() and its readers.
  *
- * Keys are snake_case and keep their order. A figure that was not measured is absent and a "…_reason" says why.
+ * Keys are snake_case and keep their order. A figure that was not measured is absent and a
+ * "…_reason" says why.
  *
- *   version, libbpf_version, start_time_usec, state, state_reason, mode, configured_mode, mode_reason,
- *   budget_ratio, observer_overhead_reason, coverage_ratio | coverage_reason
- *   kernel      {release, machine, clocksource | clocksource_reason}
- *   paths       {anonymous | fifo: {atime | cmtime | fsnotify: {state, reason, [updates_reason]}}}
- *   programs    [{program, hook, attached, [reason]}]
- *   counting, then counting_reason, or all of:
- *   tracked_processes, lost_updates, losses [{reason, updates}], unattributed_operations,
- *   maps        [{map, entries, max_entries}]
- *   totals      {anonymous: COUNTS, fifo: COUNTS}
- *   groups      [{unit, comm, processes, anonymous: COUNTS, fifo: COUNTS}]
- *   processes   [{pid, start_time_usec, comm, unit, exited, anonymous: COUNTS, fifo: COUNTS}]
- *   processes_omitted: how many more there are than DESCRIBE_PROCESSES_MAX
+ *   version, libbpf_version, start_time_usec, state, state_reason, mode, configured_mode,
+ * mode_reason, budget_ratio, observer_overhead_reason, coverage_ratio | coverage_reason kernel
+ * {release, machine, clocksource | clocksource_reason} paths       {anonymous | fifo: {atime |
+ * cmtime | fsnotify: {state, reason, [updates_reason]}}} programs    [{program, hook, attached,
+ * [reason]}] counting, then counting_reason, or all of: tracked_processes, lost_updates, losses
+ * [{reason, updates}], unattributed_operations, maps        [{map, entries, max_entries}] totals
+ * {anonymous: COUNTS, fifo: COUNTS} groups      [{unit, comm, processes, anonymous: COUNTS, fifo:
+ * COUNTS}] processes   [{pid, start_time_usec, comm, unit, exited, anonymous: COUNTS, fifo:
+ * COUNTS}] processes_omitted: how many more there are than DESCRIBE_PROCESSES_MAX
  *
- * COUNTS is {reads, writes, read_bytes, written_bytes, noatime_reads, atime_updates, cmtime_updates, read_sizes,
- * write_sizes}. An updates key is there where the kernel makes these updates; elsewhere updates_reason in paths
- * says why not. The sizes (not kept for groups) are 16 numbers, of operations of 2^n .. 2^(n+1)-1 bytes. A kind of pipe
- * without operations is left out, except in totals.
+ * COUNTS is {reads, writes, read_bytes, written_bytes, noatime_reads, atime_updates,
+ * cmtime_updates, read_sizes, write_sizes}. An updates key is there where the kernel makes these
+ * updates; elsewhere updates_reason in paths says why not. The sizes (not kept for groups) are 16
+ * numbers, of operations of 2^n .. 2^(n+1)-1 bytes. A kind of pipe without operations is left out,
+ * except in totals.
  */
 #ifndef PIPEWATCH_DESCRIBE_H
 #define PIPEWATCH_DESCRIBE_H
 
 #include "snapshot.h"
 
-/* Of the processes the first so many are described, so that the text stays of a size that a bus takes. */
+/* Of the processes the first so many are described, so that the text stays of a size that a bus
+ * takes. */
 #define DESCRIBE_PROCESSES_MAX 10000
 
 /* Returns 0 and a string to be freed, or -ENOMEM. */

@@ -41,24 +41,30 @@ static void write_group_counters(struct metric_writer *w, const struct snapshot 
 {
 	static const struct {
 		struct metric_family family;
+		bool of_reads;
 		size_t offset;
 	} counters[] = {
 		{ { "pipewatch_pipe_reads", METRIC_COUNTER, NULL,
 		    "Successful reads from pipes," GROUPS_HELP },
+		  true,
 		  offsetof(struct pipe_counts, reads) },
 		{ { "pipewatch_pipe_writes", METRIC_COUNTER, NULL,
 		    "Successful writes to pipes," GROUPS_HELP },
+		  false,
 		  offsetof(struct pipe_counts, writes) },
 		{ { "pipewatch_pipe_read_bytes", METRIC_COUNTER, "bytes",
 		    "Bytes read from pipes," GROUPS_HELP },
+		  true,
 		  offsetof(struct pipe_counts, read_bytes) },
 		{ { "pipewatch_pipe_written_bytes", METRIC_COUNTER, "bytes",
 		    "Bytes written to pipes," GROUPS_HELP },
+		  false,
 		  offsetof(struct pipe_counts, written_bytes) },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
-		write_group_counter(w, s, &counters[i].family, counters[i].offset);
+		if (!(counters[i].of_reads ? s->reads_missing : s->writes_missing))
+			write_group_counter(w, s, &counters[i].family, counters[i].offset);
 }
 
 static void write_updates(struct metric_writer *w, const struct snapshot *s)
@@ -116,7 +122,7 @@ static void write_size_histograms(struct metric_writer *w, const struct snapshot
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
 		const struct metric_label label = { "pipe", pipe_kind_name(pipe) };
 
-		if (s->totals[pipe].reads > 0)
+		if (s->totals[pipe].reads > 0 && !s->reads_missing)
 			metric_histogram(w, &label, 1, bounds, s->sizes[pipe].reads,
 					 ARRAY_SIZE(bounds), s->totals[pipe].reads,
 					 s->totals[pipe].read_bytes);
@@ -126,7 +132,7 @@ static void write_size_histograms(struct metric_writer *w, const struct snapshot
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
 		const struct metric_label label = { "pipe", pipe_kind_name(pipe) };
 
-		if (s->totals[pipe].writes > 0)
+		if (s->totals[pipe].writes > 0 && !s->writes_missing)
 			metric_histogram(w, &label, 1, bounds, s->sizes[pipe].writes,
 					 ARRAY_SIZE(bounds), s->totals[pipe].writes,
 					 s->totals[pipe].written_bytes);

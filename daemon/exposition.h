@@ -36,8 +36,8 @@ int exposition_write(const struct snapshot *s, const struct exposition_self *sel
 const char *exposition_content_type(enum exposition_format format);
 
 /*
- * Which format an Accept header (NULL: none) prefers; the text format unless OpenMetrics 1.0.0 is asked for with a quality not
- * lower than that of text/plain.
+ * Which format an Accept header (NULL: none) prefers; the text format unless OpenMetrics 1.0.0 is
+ * asked for with a quality not lower than that of text/plain.
  */
 enum exposition_format exposition_negotiate(const char *accept);
 

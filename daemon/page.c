@@ -80,6 +80,14 @@ static void write_number_cell(FILE *f, uint64_t n)
 	fputs("</td>", f);
 }
 
+static void write_count_cell(FILE *f, uint64_t n, bool missing)
+{
+	if (missing)
+		fputs("<td class=\"n dim\" title=\"not measured\">&ndash;</td>", f);
+	else
+		write_number_cell(f, n);
+}
+
 /* A name from outside; <bdi> keeps its direction of writing from the rest of the row. */
 static void write_name_cell(FILE *f, const char *name)
 {
@@ -173,10 +181,10 @@ static void write_group_rows(const struct snapshot *s, FILE *f, const struct sna
 		write_name_cell(f, g->unit);
 		write_name_cell(f, g->comm);
 		fprintf(f, "<td>%s</td>", pipe_kind_name(pipe));
-		write_number_cell(f, counts->reads);
-		write_number_cell(f, counts->writes);
-		write_number_cell(f, counts->read_bytes);
-		write_number_cell(f, counts->written_bytes);
+		write_count_cell(f, counts->reads, s->reads_missing);
+		write_count_cell(f, counts->writes, s->writes_missing);
+		write_count_cell(f, counts->read_bytes, s->reads_missing);
+		write_count_cell(f, counts->written_bytes, s->writes_missing);
 		write_updates_cell(s, f, pipe, UPDATE_ATIME, counts);
 		write_updates_cell(s, f, pipe, UPDATE_CMTIME, counts);
 		fputs("</tr>\n", f);

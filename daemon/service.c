@@ -12,6 +12,7 @@
 #include "cgroups.h"
 #include "check.h"
 #include "collector.h"
+#include "permission.h"
 #include "pipewatch/api.h"
 #include "symbols.h"
 #include "tracer.h"
@@ -78,7 +79,7 @@ static void find_verdict(struct service *s)
 }
 
 /* Open, load, attach. Returns 0 or -errno; on failure nothing is attached. */
-static int start_tracer(struct service *s)
+static int try_tracer(struct service *s)
 {
 	_cleanup_(tracer_freep) struct tracer *tracer = NULL;
 	int r;
@@ -95,17 +96,37 @@ static int start_tracer(struct service *s)
 	return 0;
 }
 
+/* The same, and on failure finds out why: exit_code and counting_reason. */
+static int start_tracer(struct service *s)
+{
+	struct permission_facts facts;
+	int r = -EPERM;
+
+	/* A seccomp filter may kill who calls bpf(2): that has been tried by a child. */
+	permission_gather(symbols_has, s->symbols, &facts);
+	if (!facts.bpf_killed)
+		r = try_tracer(s);
+	if (r >= 0)
+		return 0;
+
+	s->exit_code = check_counting(symbols_has, s->symbols, r, s->counting_reason,
+				      sizeof(s->counting_reason));
+	if (s->exit_code == 0) {
+		s->exit_code = PIPEWATCH_EXIT_UNAVAILABLE;
+		snprintf(s->counting_reason, sizeof(s->counting_reason),
+			 "The kernel refused our BPF programs: %s.", strerror(-r));
+	}
+	return r;
+}
+
 static int start_counting(struct service *s)
 {
 	struct tracer_memory memory;
 	int r;
 
 	r = start_tracer(s);
-	if (r < 0) {
-		s->exit_code = check_counting(symbols_has, s->symbols, r, s->counting_reason,
-					      sizeof(s->counting_reason));
+	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	}
 	r = accounts_new(s->max_groups, &s->accounts);
 	if (r >= 0)
 		r = cgroups_new("/proc", &s->cgroups);
@@ -349,8 +370,8 @@ static int fill(const struct service *s, struct snapshot *out)
 	if (r < 0 || !s->tracer)
 		return r;
 
-	out->counting_reads = tracer_counts_reads(s->tracer);
-	out->counting_writes = tracer_counts_writes(s->tracer);
+	out->reads_missing = !tracer_counts_reads(s->tracer);
+	out->writes_missing = !tracer_counts_writes(s->tracer);
 	r = fill_losses(s, out);
 	if (r >= 0)
 		r = collector_fill(s->collector, out);
@@ -397,10 +418,7 @@ int service_check(const struct config *config, FILE *f)
 		return PIPEWATCH_EXIT_OS;
 	}
 	/* Attached for a moment: nothing else tells for certain. */
-	r = start_tracer(s);
-	if (r < 0)
-		s->exit_code = check_counting(symbols_has, s->symbols, r, s->counting_reason,
-					      sizeof(s->counting_reason));
+	start_tracer(s);
 	return check_print(
 		&(struct check){
 			.kernel_release = s->kernel.release,

@@ -11,7 +11,8 @@
 
 #include "util.h"
 
-/* The arena is the set of all strings, so that a name shared by thousands of processes is stored once. */
+/* The arena is the set of all strings, so that a name shared by thousands of processes is stored
+ * once. */
 struct interned {
 	UT_hash_handle hh;
 	bool lost; /* did not make it into the set */
@@ -113,8 +114,8 @@ const char *snapshot_string(struct snapshot *s, const char *string)
 }
 
 /*
- * Room for one more element, zeroed. An array is reallocated when its length is zero or a power of two from 8 on, so its
- * capacity follows from its length.
+ * Room for one more element, zeroed. An array is reallocated when its length is zero or a power of
+ * two from 8 on, so its capacity follows from its length.
  */
 static void *append(void **array, size_t *n, size_t size)
 {
@@ -252,6 +253,8 @@ bool snapshot_updates(const struct snapshot *s, enum pipe_kind pipe, enum update
 		      const struct pipe_counts *counts, uint64_t *ret_updates)
 {
 	if (kind == UPDATE_FSNOTIFY || s->paths[pipe][kind].state != PATH_PAID)
+		return false;
+	if (kind == UPDATE_ATIME ? s->reads_missing : s->writes_missing)
 		return false;
 
 	*ret_updates = pipe_counts_updates(counts, kind);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One consistent view of everything that is published: immutable once finished, reference-counted, the same for
- * HTTP and D-Bus. A pure model: no I/O, no library but libc.
+ * One consistent view of everything that is published: immutable once finished, reference-counted,
+ * the same for HTTP and D-Bus. A pure model: no I/O, no library but libc.
  *
- * All strings are valid UTF-8 without NUL (see name.h), but may hold control characters: each publisher escapes
- * for its own format. Strings are owned by the snapshot. Times are CLOCK_REALTIME or durations, as named.
+ * All strings are valid UTF-8 without NUL (see name.h), but may hold control characters: each
+ * publisher escapes for its own format. Strings are owned by the snapshot. Times are CLOCK_REALTIME
+ * or durations, as named.
  */
 #ifndef PIPEWATCH_SNAPSHOT_H
 #define PIPEWATCH_SNAPSHOT_H
@@ -18,13 +19,15 @@
 /* 15 bytes of comm, each rendered as at most four characters, and a NUL. */
 #define SNAPSHOT_COMM_MAX 64
 
-/* The label of what has no group of its own: groups beyond the limit, operations of unidentified threads. */
+/* The label of what has no group of its own: groups beyond the limit, operations of unidentified
+ * threads. */
 #define SNAPSHOT_OTHER "(other)"
 
 struct snapshot_process {
 	uint32_t pid;		      /* tgid in the initial PID namespace */
 	uint64_t start_time_usec;     /* since the epoch; with pid it names one process for ever */
-	char comm[SNAPSHOT_COMM_MAX]; /* of the process (its main thread), as it is now or was at exit */
+	char comm[SNAPSHOT_COMM_MAX]; /* of the process (its main thread), as it is now or was at
+					 exit */
 	const char *unit;	      /* systemd unit or container; "" when not known */
 	bool exited;		      /* still listed for SNAPSHOT_EXITED_SEC seconds */
 	struct pipe_counts counts[PIPE_KINDS];
@@ -81,7 +84,7 @@ struct snapshot {
 	uint64_t start_time_usec; /* when the counters began at zero, since the epoch */
 	enum snapshot_state state;
 	const char *state_reason;
-	enum snapshot_mode mode;	   /* what is in force */
+	enum snapshot_mode mode;	    /* what is in force */
 	enum snapshot_mode configured_mode; /* what was asked for */
 	const char *mode_reason;
 	double budget_ratio; /* of the time spent in pipe operations */
@@ -97,18 +100,19 @@ struct snapshot {
 	size_t n_programs;
 
 	/*
-	 * The counts. When counting is false none of what follows was measured: publishers leave it out and give
-	 * counting_reason instead.
+	 * The counts. When counting is false none of what follows was measured: publishers leave it
+	 * out and give counting_reason instead.
 	 */
 	bool counting;
 	const char *counting_reason; /* "" when counting */
-	/* Of counting, either can be missing, with everything that follows from it; why is in programs. */
-	bool counting_reads;
-	bool counting_writes;
+	/* While counting, one of these can be missing, with every figure that follows from it;
+	 * programs has the reason. */
+	bool reads_missing;
+	bool writes_missing;
 
 	struct snapshot_process *processes; /* by operations, descending */
 	size_t n_processes;
-	uint32_t tracked_processes; /* live ones among them */
+	uint32_t tracked_processes;    /* live ones among them */
 	struct snapshot_group *groups; /* by operations, descending; (other), if any, is last */
 	size_t n_groups;
 	struct pipe_counts totals[PIPE_KINDS]; /* equals the sum over groups */
@@ -123,7 +127,8 @@ struct snapshot {
 	void *arena; /* private to snapshot.c: what the strings live in */
 };
 
-/* A new, empty snapshot with one reference, to be filled and finished. Returns NULL when out of memory. */
+/* A new, empty snapshot with one reference, to be filled and finished. Returns NULL when out of
+ * memory. */
 struct snapshot *snapshot_new(void);
 struct snapshot *snapshot_ref(struct snapshot *s);
 struct snapshot *snapshot_unref(struct snapshot *s); /* takes NULL; returns NULL */
@@ -133,12 +138,13 @@ static inline void snapshot_unrefp(struct snapshot **s)
 	snapshot_unref(*s);
 }
 
-/* A copy of @string that lives as long as the snapshot; equal strings share one copy. NULL when out of memory. */
+/* A copy of @string that lives as long as the snapshot; equal strings share one copy. NULL when out
+ * of memory. */
 const char *snapshot_string(struct snapshot *s, const char *string);
 
 /*
- * Append one element, zeroed (strings set to ""), and return it to be filled; NULL when out of memory. A pointer
- * is valid until the next append to the same array.
+ * Append one element, zeroed (strings set to ""), and return it to be filled; NULL when out of
+ * memory. A pointer is valid until the next append to the same array.
  */
 struct snapshot_process *snapshot_add_process(struct snapshot *s);
 struct snapshot_group *snapshot_add_group(struct snapshot *s);
@@ -146,12 +152,13 @@ struct snapshot_program *snapshot_add_program(struct snapshot *s);
 struct snapshot_map *snapshot_add_map(struct snapshot *s);
 struct snapshot_loss *snapshot_add_loss(struct snapshot *s);
 
-/* Sorts, and computes what is derived: totals from groups, tracked_processes. Call once, when filled. */
+/* Sorts, and computes what is derived: totals from groups, tracked_processes. Call once, when
+ * filled. */
 void snapshot_finish(struct snapshot *s);
 
 /*
- * Metadata updates of @kind for @counts on @pipe. Returns false, leaving *ret_updates alone, where the figure does
- * not exist: the path is removed, unknown, or the kind does not follow from counts.
+ * Metadata updates of @kind for @counts on @pipe. Returns false, leaving *ret_updates alone, where
+ * the figure does not exist: the path is removed, unknown, or the kind does not follow from counts.
  */
 bool snapshot_updates(const struct snapshot *s, enum pipe_kind pipe, enum update_kind kind,
 		      const struct pipe_counts *counts, uint64_t *ret_updates);
@@ -160,7 +167,8 @@ bool snapshot_updates(const struct snapshot *s, enum pipe_kind pipe, enum update
 const struct snapshot_process *snapshot_find_process(const struct snapshot *s, uint32_t pid);
 
 /*
- * How publishers get at the snapshot: the current one, with a reference for the caller. Returns 0 or -errno
+ * How publishers get at the snapshot: the current one, with a reference for the caller. Returns 0
+ * or -errno
  * (-ENOMEM, or what reading the maps gave).
  */
 typedef int (*snapshot_get_fn)(void *userdata, struct snapshot **ret_snapshot);
