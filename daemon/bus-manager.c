@@ -7,6 +7,7 @@
 #include <pipewatch/api.h>
 #include <string.h>
 
+#include "bus-row.h"
 #include "bus-states.h"
 #include "describe.h"
 #include "exposition.h"
@@ -19,14 +20,6 @@
  */
 #define REPLY_MAX_BYTES	  ((size_t)16 << 20)
 #define REPLIES_MAX_BYTES ((size_t)32 << 20)
-
-/* Upper bounds, padding included: a row without its strings, a detail, and the sizes of one kind of
- * pipe. */
-#define ROW_BYTES     128
-#define DETAIL_BYTES  64
-#define DETAILS_MAX   (1 + 7 * PIPE_KINDS)
-#define SIZES_BYTES   (2 * (DETAIL_BYTES + SIZE_CLASSES * sizeof(uint64_t)))
-#define ROW_MAX_BYTES (ROW_BYTES + DETAILS_MAX * DETAIL_BYTES)
 
 struct bus_manager {
 	snapshot_get_fn get;
@@ -74,7 +67,7 @@ static int counting_snapshot(struct bus_manager *m, const struct snapshot **ret_
 	return 0;
 }
 
-/* Properties */
+/* Properties. One cannot be absent: a figure that was not measured is NaN or the highest number. */
 
 static int append_paths(sd_bus_message *reply, const struct snapshot *s)
 {
@@ -108,9 +101,9 @@ static int append_programs(sd_bus_message *reply, const struct snapshot *s)
 
 static int append_lost_updates(sd_bus_message *reply, const struct snapshot *s)
 {
-	uint64_t lost = 0;
+	uint64_t lost = s->counting ? 0 : UINT64_MAX;
 
-	for (size_t i = 0; i < s->n_losses; i++)
+	for (size_t i = 0; i < s->n_losses && s->counting; i++)
 		lost += s->losses[i].updates;
 	return sd_bus_message_append(reply, "t", lost);
 }
@@ -191,142 +184,6 @@ static int reply_begin(struct bus_manager *m, sd_bus_message *call, size_t bytes
 	return 0;
 }
 
-static int append_detail(sd_bus_message *reply, const char *kind, const char *figure,
-			 uint64_t value)
-{
-	char key[64];
-
-	snprintf(key, sizeof(key), "%s%s", kind, figure);
-	return sd_bus_message_append(reply, "{sv}", key, "t", value);
-}
-
-static int append_sizes(sd_bus_message *reply, const char *kind, const char *figure,
-			const uint64_t sizes[SIZE_CLASSES])
-{
-	char key[64];
-	int r;
-
-	snprintf(key, sizeof(key), "%s%s", kind, figure);
-	r = sd_bus_message_open_container(reply, 'e', "sv");
-	if (r >= 0)
-		r = sd_bus_message_append(reply, "s", key);
-	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'v', "at");
-	if (r >= 0)
-		r = sd_bus_message_append_array(reply, 't', sizes, SIZE_CLASSES * sizeof(*sizes));
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	return r;
-}
-
-/* The details of one kind of pipe; @sizes may be NULL. */
-static int append_counts(sd_bus_message *reply, const struct snapshot *s, enum pipe_kind pipe,
-			 const struct pipe_counts *counts, const struct pipe_sizes *sizes)
-{
-	static const char *const kinds[] = { [PIPE_ANONYMOUS] = "Anonymous", [PIPE_FIFO] = "Fifo" };
-	const char *kind = kinds[pipe];
-	uint64_t updates;
-	int r = 0;
-
-	if (!counts->reads && !counts->writes)
-		return 0;
-
-	if (!s->reads_missing)
-		r = append_detail(reply, kind, "Reads", counts->reads);
-	if (r >= 0 && !s->writes_missing)
-		r = append_detail(reply, kind, "Writes", counts->writes);
-	if (r >= 0 && !s->reads_missing)
-		r = append_detail(reply, kind, "ReadBytes", counts->read_bytes);
-	if (r >= 0 && !s->writes_missing)
-		r = append_detail(reply, kind, "WrittenBytes", counts->written_bytes);
-	if (r >= 0 && !s->reads_missing)
-		r = append_detail(reply, kind, "NoatimeReads", counts->noatime_reads);
-	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_ATIME, counts, &updates))
-		r = append_detail(reply, kind, "AtimeUpdates", updates);
-	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_CMTIME, counts, &updates))
-		r = append_detail(reply, kind, "CmtimeUpdates", updates);
-	if (r >= 0 && sizes && !s->reads_missing)
-		r = append_sizes(reply, kind, "ReadSizes", sizes->reads);
-	if (r >= 0 && sizes && !s->writes_missing)
-		r = append_sizes(reply, kind, "WriteSizes", sizes->writes);
-	return r;
-}
-
-/* Over the kinds of pipe. What is not measured is all ones, as systemd has it, since it cannot be
- * left out of a structure. */
-static struct pipe_counts sum_counts(const struct snapshot *s,
-				     const struct pipe_counts counts[PIPE_KINDS])
-{
-	struct pipe_counts sum = { 0 };
-
-	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
-		pipe_counts_add(&sum, &counts[pipe]);
-	if (s->reads_missing)
-		sum.reads = sum.read_bytes = UINT64_MAX;
-	if (s->writes_missing)
-		sum.writes = sum.written_bytes = UINT64_MAX;
-	return sum;
-}
-
-static int append_process(sd_bus_message *reply, const struct snapshot *s,
-			  const struct snapshot_process *process, bool with_sizes)
-{
-	const struct pipe_counts sum = sum_counts(s, process->counts);
-	int r;
-
-	r = sd_bus_message_open_container(reply, 'r', "utsstttta{sv}");
-	if (r >= 0)
-		r = sd_bus_message_append(reply, "utsstttt", process->pid, process->start_time_usec,
-					  process->comm, process->unit, sum.reads, sum.writes,
-					  sum.read_bytes, sum.written_bytes);
-	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "{sv}");
-	if (r >= 0)
-		r = sd_bus_message_append(reply, "{sv}", "Exited", "b", process->exited);
-	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
-		r = append_counts(reply, s, pipe, &process->counts[pipe],
-				  with_sizes ? &process->sizes[pipe] : NULL);
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	return r;
-}
-
-static int append_group(sd_bus_message *reply, const struct snapshot *s,
-			const struct snapshot_group *group)
-{
-	const struct pipe_counts sum = sum_counts(s, group->counts);
-	int r;
-
-	r = sd_bus_message_open_container(reply, 'r', "ssutttta{sv}");
-	if (r >= 0)
-		r = sd_bus_message_append(reply, "ssutttt", group->unit, group->comm,
-					  group->processes, sum.reads, sum.writes, sum.read_bytes,
-					  sum.written_bytes);
-	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "{sv}");
-	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
-		r = append_counts(reply, s, pipe, &group->counts[pipe], NULL);
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	return r;
-}
-
-static size_t process_bytes(const struct snapshot *s, size_t i)
-{
-	return ROW_MAX_BYTES + strlen(s->processes[i].comm) + strlen(s->processes[i].unit);
-}
-
-static size_t group_bytes(const struct snapshot *s, size_t i)
-{
-	return ROW_MAX_BYTES + strlen(s->groups[i].comm) + strlen(s->groups[i].unit);
-}
-
 /*
  * Begins the reply with a list of the first of @n_rows rows, as many as @call asks for: their
  * number is *ret_n. A list that does not fit is an error that names what does: a list cut short
@@ -370,11 +227,12 @@ static int method_list_processes(sd_bus_message *call, void *userdata, sd_bus_er
 
 	r = counting_snapshot(m, &s, error);
 	if (r >= 0)
-		r = reply_begin_list(m, call, s, s->n_processes, process_bytes, &reply, &n, error);
+		r = reply_begin_list(m, call, s, s->n_processes, bus_row_process_bytes, &reply, &n,
+				     error);
 	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "(utsstttta{sv})");
+		r = sd_bus_message_open_container(reply, 'a', BUS_ROW_PROCESS);
 	for (size_t i = 0; i < n && r >= 0; i++)
-		r = append_process(reply, s, &s->processes[i], false);
+		r = bus_row_append_process(reply, s, &s->processes[i], false);
 	if (r >= 0)
 		r = sd_bus_message_close_container(reply);
 	if (r < 0)
@@ -392,11 +250,12 @@ static int method_list_groups(sd_bus_message *call, void *userdata, sd_bus_error
 
 	r = counting_snapshot(m, &s, error);
 	if (r >= 0)
-		r = reply_begin_list(m, call, s, s->n_groups, group_bytes, &reply, &n, error);
+		r = reply_begin_list(m, call, s, s->n_groups, bus_row_group_bytes, &reply, &n,
+				     error);
 	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "(ssutttta{sv})");
+		r = sd_bus_message_open_container(reply, 'a', BUS_ROW_GROUP);
 	for (size_t i = 0; i < n && r >= 0; i++)
-		r = append_group(reply, s, &s->groups[i]);
+		r = bus_row_append_group(reply, s, &s->groups[i]);
 	if (r >= 0)
 		r = sd_bus_message_close_container(reply);
 	if (r < 0)
@@ -427,10 +286,10 @@ static int method_get_process(sd_bus_message *call, void *userdata, sd_bus_error
 					 "ago, or it never was.",
 					 pid, SNAPSHOT_EXITED_SEC);
 
-	bytes = process_bytes(s, (size_t)(process - s->processes)) + PIPE_KINDS * SIZES_BYTES;
+	bytes = bus_row_process_bytes(s, (size_t)(process - s->processes)) + bus_row_sizes_bytes();
 	r = reply_begin(m, call, bytes, &reply, error);
 	if (r >= 0)
-		r = append_process(reply, s, process, true);
+		r = bus_row_append_process(reply, s, process, true);
 	if (r < 0)
 		return r;
 	return sd_bus_message_send(reply);
@@ -535,13 +394,13 @@ static const sd_bus_vtable vtable[] = {
 	FIGURE("LostUpdates", "t"),
 
 	SD_BUS_METHOD_WITH_ARGS("ListProcesses", SD_BUS_ARGS("u", limit),
-				SD_BUS_RESULT("a(utsstttta{sv})", processes), method_list_processes,
-				SD_BUS_VTABLE_UNPRIVILEGED),
+				SD_BUS_RESULT("a" BUS_ROW_PROCESS, processes),
+				method_list_processes, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("GetProcess", SD_BUS_ARGS("u", pid),
-				SD_BUS_RESULT("(utsstttta{sv})", process), method_get_process,
+				SD_BUS_RESULT(BUS_ROW_PROCESS, process), method_get_process,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("ListGroups", SD_BUS_ARGS("u", limit),
-				SD_BUS_RESULT("a(ssutttta{sv})", groups), method_list_groups,
+				SD_BUS_RESULT("a" BUS_ROW_GROUP, groups), method_list_groups,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("GetMetrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text),
 				method_get_metrics, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -2,18 +2,6 @@
 /*
  * The interface org.pipewatch1.Manager: snapshot to D-Bus. Knows what is said on a bus, not how one
  * is reached.
- *
- * Processes are (pid, start time in usec since the epoch, comm, unit, reads, writes, bytes read,
- * bytes written, details), groups (unit, comm, live processes, reads, writes, bytes read, bytes
- * written, details). The numbers are sums over both kinds of pipe; the details have them by kind.
- * For KIND, Anonymous or Fifo, each there only if it had operations:
- *
- *   Exited              b   of processes: it has ended and will soon leave the list
- *   KINDReads, KINDWrites, KINDReadBytes, KINDWrittenBytes, KINDNoatimeReads   t
- *   KINDAtimeUpdates    t   metadata updates, only where this kernel makes them: Paths says where
- *   KINDCmtimeUpdates   t
- *   KINDReadSizes       at  operations by size, in 16 classes of 2^n .. 2^(n+1)-1 bytes; from
- * GetProcess() only, because KINDWriteSizes      at  they would be the greater part of a long list
  */
 #ifndef PIPEWATCH_BUS_MANAGER_H
 #define PIPEWATCH_BUS_MANAGER_H

@@ -159,7 +159,10 @@ static const char *updates_reason(const struct snapshot *s, enum pipe_kind pipe,
 		return NULL;
 	switch (s->paths[pipe][kind].state) {
 	case PATH_REMOVED: return "This kernel makes no such updates.";
-	case PATH_PAID: return "Such updates do not follow from the number of operations.";
+	case PATH_PAID:
+		if (kind != UPDATE_FSNOTIFY)
+			return "The operations that make such updates are not counted.";
+		return "Such updates do not follow from the number of operations.";
 	default: return "It is not known whether this kernel makes such updates.";
 	}
 }

@@ -112,12 +112,18 @@ start_server() {
 	server_fds[$1]=$fd
 }
 
+gone() {
+	! kill -0 "$1"
+}
+
 stop_server() {
 	# Closing its input would not do: buses started since then hold it open too.
 	echo quit >&"${server_fds[$1]}"
+	# shellcheck disable=SC1083,SC2086,SC2093
 	exec {server_fds[$1]}>&-
+	within 2 gone "${server_pids[$1]}" || kill -KILL "${server_pids[$1]}"
 	wait "${server_pids[$1]}"
-	is "server $1 ends well" 0 $?
+	is "server $1 ends well and at once" 0 $?
 	rm "$work/in.$1"
 	unset "server_pids[$1]"
 }
@@ -179,6 +185,7 @@ group_100="\"cron.service\" \"writer\" 1 0 1000 0 64000 6 $anonymous_100"
 group_200="\"docker/0123456789ab\" \"new\\nline\\\"\\\\\\t\\001\" 1 503 4 32030 40 13 $anonymous_200 $fifo_200"
 group_last="\"\" \"\" 0 0 1 0 9223372036854775808 7 $fifo_last"
 
+absent_number=18446744073709551615
 manager=org.pipewatch1.Manager
 
 # ---- the cases; each begins with a bus and server 0 on it ----
@@ -282,12 +289,30 @@ case_not_measured() {
 	Coverage d nan
 	CoverageReason s "BPF is forbidden here."
 	Mode s "off"
-	TrackedProcesses u 0
-	LostUpdates t 0
+	TrackedProcesses u 4294967295
+	LostUpdates t 18446744073709551615
 	END
 	is 'not counting: GetMetrics' 0 "$(text GetMetrics | grep -c '^pipewatch_pipe_')"
 	is 'not counting: Describe' 'BPF is forbidden here.' \
 		"$(text Describe | python3 -c 'import json, sys; print(json.load(sys.stdin)["counting_reason"])')"
+}
+
+case_missing() {
+	ask 0 'missing reads' >/dev/null
+	is 'reads missing: GetProcess' \
+		"(utsstttta{sv}) ${head_200/503 4 32030 40/$absent_number 4 $absent_number 40} 8 \"Exited\" b false \"AnonymousWrites\" t 0 \"AnonymousWrittenBytes\" t 0 \"AnonymousWriteSizes\" ${sizes_200#*WriteSizes\" } \"FifoWrites\" t 4 \"FifoWrittenBytes\" t 40 \"FifoCmtimeUpdates\" t 4 \"FifoWriteSizes\" ${fifo_sizes_200#*WriteSizes\" }" \
+		"$(method GetProcess u 200)"
+	is 'reads missing: Describe' "['writes', 'written_bytes', 'cmtime_updates', 'write_sizes'] The operations that make such updates are not counted." \
+		"$(text Describe | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+print(list(d["processes"][1]["fifo"]), d["paths"]["fifo"]["atime"]["updates_reason"])')"
+	ask 0 'missing writes' >/dev/null
+	is 'writes missing: ListGroups' \
+		"a(ssutttta{sv}) 1 \"cron.service\" \"writer\" 1 0 $absent_number 0 $absent_number 4 \"AnonymousReads\" t 0 \"AnonymousReadBytes\" t 0 \"AnonymousNoatimeReads\" t 0 \"AnonymousAtimeUpdates\" t 0" \
+		"$(method ListGroups u 1)"
+	ask 0 'missing none' >/dev/null
+	is 'nothing missing' "a(ssutttta{sv}) 1 $group_100" "$(method ListGroups u 1)"
 }
 
 case_failing() {
@@ -419,6 +444,11 @@ case_stopped() {
 	kill -CONT $bus_pid
 	is 'the name is still ours' "$owner_before" "$(within 5 has_name; owner)"
 	is 'and there is nothing to tell' "$ours" "$(logs 0)"
+	kill -STOP $bus_pid
+	ask 0 'state degraded Stopped again.' >/dev/null
+	ask 0 changed >/dev/null
+	stop_server 0
+	kill -CONT $bus_pid
 }
 
 case_absent() {
@@ -502,13 +532,15 @@ case_policy() {
 			org.freedesktop.DBus RequestName su org.pipewatch1 4 2>&1)"
 }
 
-for case in ${@:-interface methods texts not_measured failing signals long flood restart stopped absent taken refused policy}; do
+[ $# -gt 0 ] || set -- interface methods texts not_measured missing failing signals long flood restart stopped absent \
+	taken refused policy
+for case in "$@"; do
 	echo "# $case"
 	start_bus
 	within 5 test -S "$work/bus"
 	start_server 0
 	within 5 log_is 0 "$ours" || echo "# no name: $(cat "$work/out.0")"
-	case_$case
+	"case_$case"
 	for i in "${!server_pids[@]}"; do
 		stop_server "$i"
 	done

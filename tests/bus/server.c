@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Serves a made-up snapshot on the bus at ADDRESS, without a kernel. Commands come on standard input, one a line, and
- * each is answered by one line, "ok" if there is nothing to tell; what the bus module logs is a line "log: LEVEL MESSAGE".
+ * Serves a made-up snapshot on the bus at ADDRESS, without a kernel. Commands come on standard
+ * input, one a line, and each is answered by one line, "ok" if there is nothing to tell; what the
+ * bus module logs is a line "log: LEVEL MESSAGE".
  *
  *   state WORD REASON    changes the state; does not tell the bus
  *   changed              tells the bus of what changed
  *   counting on|off
+ *   missing reads|writes|none
  *   fail ERRNO           the next snapshots cannot be had (0: again)
  *   many N               N processes, all named in the longest way
  *   memory               resident memory in kB
@@ -26,6 +28,8 @@ struct server {
 	enum snapshot_state state;
 	char reason[256];
 	bool counting;
+	bool reads_missing;
+	bool writes_missing;
 	int error;
 	unsigned int n_many;
 };
@@ -129,6 +133,8 @@ static int get_snapshot(void *userdata, struct snapshot **ret_snapshot)
 			s->paths[pipe][kind] = (struct snapshot_path){ PATH_PAID, "Seen." };
 	s->paths[PIPE_ANONYMOUS][UPDATE_CMTIME] = (struct snapshot_path){ PATH_REMOVED, "Gone." };
 	s->counting = server->counting;
+	s->reads_missing = server->reads_missing;
+	s->writes_missing = server->writes_missing;
 	s->counting_reason = server->counting ? "" : "BPF is forbidden here.";
 	if (server->counting && !server->n_many)
 		add_usual(s);
@@ -182,6 +188,9 @@ static void obey(struct server *server, char *line)
 		snapshot_unref(s);
 	} else if (!strcmp(verb, "counting") && word) {
 		server->counting = !strcmp(word, "on");
+	} else if (!strcmp(verb, "missing") && word) {
+		server->reads_missing = !strcmp(word, "reads");
+		server->writes_missing = !strcmp(word, "writes");
 	} else if (!strcmp(verb, "fail") && word) {
 		server->error = atoi(word);
 	} else if (!strcmp(verb, "many") && word) {

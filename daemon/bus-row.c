@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "bus-row.h"
+
+#include <string.h>
+
+/* Upper bounds, padding included: a row without its strings, a detail, and the sizes of a kind of
+ * pipe. */
+#define FIXED_BYTES  128
+#define DETAIL_BYTES 64
+#define DETAILS_MAX  (1 + 7 * PIPE_KINDS)
+#define SIZES_BYTES  (2 * (DETAIL_BYTES + SIZE_CLASSES * sizeof(uint64_t)))
+#define ROW_BYTES    (FIXED_BYTES + DETAILS_MAX * DETAIL_BYTES)
+
+static int append_detail(sd_bus_message *reply, const char *kind, const char *figure,
+			 uint64_t value)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s%s", kind, figure);
+	return sd_bus_message_append(reply, "{sv}", key, "t", value);
+}
+
+static int append_sizes(sd_bus_message *reply, const char *kind, const char *figure,
+			const uint64_t sizes[SIZE_CLASSES])
+{
+	char key[64];
+	int r;
+
+	snprintf(key, sizeof(key), "%s%s", kind, figure);
+	r = sd_bus_message_open_container(reply, 'e', "sv");
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "s", key);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'v', "at");
+	if (r >= 0)
+		r = sd_bus_message_append_array(reply, 't', sizes, SIZE_CLASSES * sizeof(*sizes));
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	return r;
+}
+
+/* The details of one kind of pipe; @sizes may be NULL. */
+static int append_counts(sd_bus_message *reply, const struct snapshot *s, enum pipe_kind pipe,
+			 const struct pipe_counts *counts, const struct pipe_sizes *sizes)
+{
+	static const char *const kinds[] = { [PIPE_ANONYMOUS] = "Anonymous", [PIPE_FIFO] = "Fifo" };
+	const char *kind = kinds[pipe];
+	uint64_t updates;
+	int r = 0;
+
+	if (!counts->reads && !counts->writes)
+		return 0;
+
+	if (!s->reads_missing)
+		r = append_detail(reply, kind, "Reads", counts->reads);
+	if (r >= 0 && !s->writes_missing)
+		r = append_detail(reply, kind, "Writes", counts->writes);
+	if (r >= 0 && !s->reads_missing)
+		r = append_detail(reply, kind, "ReadBytes", counts->read_bytes);
+	if (r >= 0 && !s->writes_missing)
+		r = append_detail(reply, kind, "WrittenBytes", counts->written_bytes);
+	if (r >= 0 && !s->reads_missing)
+		r = append_detail(reply, kind, "NoatimeReads", counts->noatime_reads);
+	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_ATIME, counts, &updates))
+		r = append_detail(reply, kind, "AtimeUpdates", updates);
+	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_CMTIME, counts, &updates))
+		r = append_detail(reply, kind, "CmtimeUpdates", updates);
+	if (r >= 0 && sizes && !s->reads_missing)
+		r = append_sizes(reply, kind, "ReadSizes", sizes->reads);
+	if (r >= 0 && sizes && !s->writes_missing)
+		r = append_sizes(reply, kind, "WriteSizes", sizes->writes);
+	return r;
+}
+
+/* Over the kinds of pipe. What is not measured is all ones, as systemd has it, since it cannot be
+ * left out of a structure. */
+static struct pipe_counts sum_counts(const struct snapshot *s,
+				     const struct pipe_counts counts[PIPE_KINDS])
+{
+	struct pipe_counts sum = { 0 };
+
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+		pipe_counts_add(&sum, &counts[pipe]);
+	if (s->reads_missing)
+		sum.reads = sum.read_bytes = UINT64_MAX;
+	if (s->writes_missing)
+		sum.writes = sum.written_bytes = UINT64_MAX;
+	return sum;
+}
+
+int bus_row_append_process(sd_bus_message *reply, const struct snapshot *s,
+			   const struct snapshot_process *process, bool with_sizes)
+{
+	const struct pipe_counts sum = sum_counts(s, process->counts);
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'r', "utsstttta{sv}");
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "utsstttt", process->pid, process->start_time_usec,
+					  process->comm, process->unit, sum.reads, sum.writes,
+					  sum.read_bytes, sum.written_bytes);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'a', "{sv}");
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "{sv}", "Exited", "b", process->exited);
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
+		r = append_counts(reply, s, pipe, &process->counts[pipe],
+				  with_sizes ? &process->sizes[pipe] : NULL);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	return r;
+}
+
+int bus_row_append_group(sd_bus_message *reply, const struct snapshot *s,
+			 const struct snapshot_group *group)
+{
+	const struct pipe_counts sum = sum_counts(s, group->counts);
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'r', "ssutttta{sv}");
+	if (r >= 0)
+		r = sd_bus_message_append(reply, "ssutttt", group->unit, group->comm,
+					  group->processes, sum.reads, sum.writes, sum.read_bytes,
+					  sum.written_bytes);
+	if (r >= 0)
+		r = sd_bus_message_open_container(reply, 'a', "{sv}");
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
+		r = append_counts(reply, s, pipe, &group->counts[pipe], NULL);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	if (r >= 0)
+		r = sd_bus_message_close_container(reply);
+	return r;
+}
+
+size_t bus_row_process_bytes(const struct snapshot *s, size_t i)
+{
+	return ROW_BYTES + strlen(s->processes[i].comm) + strlen(s->processes[i].unit);
+}
+
+size_t bus_row_group_bytes(const struct snapshot *s, size_t i)
+{
+	return ROW_BYTES + strlen(s->groups[i].comm) + strlen(s->groups[i].unit);
+}
+
+size_t bus_row_sizes_bytes(void)
+{
+	return PIPE_KINDS * SIZES_BYTES;
+}
