@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Timed bursts: for a short window every call of the functions that update a pipe's times is timed, by BPF programs at their
+ * entry and exit. Between windows nothing is attached.
+ */
+#ifndef PIPEWATCH_BURST_H
+#define PIPEWATCH_BURST_H
+
+#include <stdint.h>
+
+#include "cost.h"
+
+struct burst;
+
+struct burst_stage {
+	struct cost_figure cost; /* self time of one update, on average over all updates, the pair's own cost subtracted */
+	uint64_t calls;
+};
+
+struct burst_result {
+	/* As others cause them, and as our own pipe does in the same window: what A/B can be compared with. */
+	struct burst_stage others[PIPE_KINDS][UPDATE_KINDS][COST_STAGES];
+	struct burst_stage own[PIPE_KINDS][UPDATE_KINDS][COST_STAGES];
+	double pair_seconds;	 /* what a pair measures on a function that does nothing */
+	double clock_read_seconds;
+	uint64_t switched; /* samples thrown away: a context switch inside */
+	uint64_t outliers; /* and those far above the rest: an interrupt inside */
+	uint64_t missed;   /* runs that the kernel skipped */
+};
+
+/*
+ * Opens, loads and calibrates; nothing stays attached. Returns 0; -EOPNOTSUPP when reading the clock costs more than what would be measured
+ * (*ret_reason says so, with the clock source); or -errno with a reason. @reason: 256 bytes.
+ */
+int burst_new(const char *const *directories, char *ret_reason, size_t size,
+	      struct burst **ret_burst);
+struct burst *burst_free(struct burst *b);
+
+static inline void burst_freep(struct burst **b)
+{
+	burst_free(*b);
+}
+
+/* Attaches for a window. Returns 0 or -errno. */
+int burst_begin(struct burst *b);
+
+/* Moves bytes through an own pipe and FIFO, so that there is something to time even on an idle host. Under 2 ms. */
+int burst_stimulate(struct burst *b);
+
+/* Detaches and sums up what was timed since burst_begin(). Where there were too few calls a figure is not known. */
+int burst_end(struct burst *b, struct burst_result *ret);
+
+#endif

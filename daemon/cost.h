@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What one metadata update costs: three estimators that check each other, and the one value that is published. Pure
+ * arithmetic: no I/O.
+ *
+ * The cost of an update is all the CPU time that a read or write would not spend without it: the call, the function, and for
+ * writes the write access to the superblock around it. Its stages are self times: they sum to the whole.
+ */
+#ifndef PIPEWATCH_COST_H
+#define PIPEWATCH_COST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "pipe.h"
+
+enum cost_stage {
+	COST_UPDATE,	 /* deciding whether a time has changed: touch_atime or file_update_time themselves */
+	COST_SUPERBLOCK, /* write access to the superblock, inline in the writer: only A/B sees it */
+	COST_MOUNT,	 /* write access to the mount, when a time has changed */
+	COST_INODE,	 /* storing the new time, when it has changed */
+	COST_STAGES,
+};
+
+enum cost_estimator {
+	COST_BURST,  /* timed calls of others, in a short window */
+	COST_AB,     /* own pipe, with the update and without */
+	COST_SAMPLE, /* share of samples in the function, by calls */
+	COST_ESTIMATORS,
+};
+
+/* A figure with its error, or the reason why there is none. */
+struct cost_figure {
+	bool known;
+	double seconds;
+	double error_seconds; /* one standard error, systematic parts included */
+	char reason[160];     /* a sentence, when not known */
+};
+
+const char *cost_stage_name(enum cost_stage stage);
+const char *cost_estimator_name(enum cost_estimator estimator);
+
+#endif
