@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "estimate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Beyond so many standard errors two estimators disagree: one false alarm in 370 if errors were
+ * normal. */
+#define DISAGREE_ERRORS 3
+
+/* What a burst cannot see is a few instructions at the call. More than this share of the whole is a
+ * contradiction. */
+#define BLIND_MAX_RATIO 0.5
+
+const char *estimate_agreement_name(enum estimate_agreement agreement)
+{
+	static const char *const names[] = {
+		[AGREEMENT_SINGLE] = "single",
+		[AGREEMENT_AGREE] = "agree",
+		[AGREEMENT_DISAGREE] = "disagree",
+	};
+
+	return names[agreement];
+}
+
+static void figure_unknown(struct cost_figure *f, const char *reason)
+{
+	memset(f, 0, sizeof(*f));
+	snprintf(f->reason, sizeof(f->reason), "%s", reason);
+}
+
+static void figure_set(struct cost_figure *f, double seconds, double error_seconds)
+{
+	memset(f, 0, sizeof(*f));
+	f->known = true;
+	f->seconds = seconds;
+	f->error_seconds = error_seconds;
+}
+
+/* *sum += @add, errors independent. */
+static void figure_add(struct cost_figure *sum, const struct cost_figure *add)
+{
+	sum->seconds += add->seconds;
+	sum->error_seconds = hypot(sum->error_seconds, add->error_seconds);
+}
+
+/* The sum of the known stages; not known where the update itself is not. */
+static void stages_sum(const struct burst_stage stages[static COST_STAGES], struct cost_figure *ret)
+{
+	if (!stages[COST_UPDATE].cost.known) {
+		*ret = stages[COST_UPDATE].cost;
+		return;
+	}
+	figure_set(ret, 0, 0);
+	for (int stage = 0; stage < COST_STAGES; stage++)
+		if (stages[stage].cost.known)
+			figure_add(ret, &stages[stage].cost);
+}
+
+static bool figures_disagree(const struct cost_figure *a, const struct cost_figure *b)
+{
+	return fabs(a->seconds - b->seconds) >
+	       DISAGREE_ERRORS * hypot(a->error_seconds, b->error_seconds);
+}
+
+/*
+ * What the burst misses on our own pipe, by A/B. It has a figure only where both have. A little
+ * below zero is noise, and counts as nothing.
+ */
+static void find_blind(const struct cost_figure *ab, const struct cost_figure *own,
+		       struct cost_figure *ret)
+{
+	if (!ab->known || !own->known) {
+		figure_unknown(ret, "A/B and burst are not both known.");
+		return;
+	}
+	figure_set(ret, fmax(ab->seconds - own->seconds, 0),
+		   hypot(ab->error_seconds, own->error_seconds));
+}
+
+static bool blind_plausible(const struct cost_figure *ab, const struct cost_figure *own)
+{
+	double blind = ab->seconds - own->seconds;
+	double error = DISAGREE_ERRORS * hypot(ab->error_seconds, own->error_seconds);
+
+	return blind > -error && blind < BLIND_MAX_RATIO * ab->seconds + error;
+}
+
+static void estimate_undivided(struct estimate *e, const struct cost_figure *whole)
+{
+	e->whole = *whole;
+	e->undivided = true;
+	e->agreement = AGREEMENT_SINGLE;
+	for (int stage = 0; stage < COST_STAGES; stage++)
+		figure_unknown(&e->stages[stage], "Only the whole is known, from A/B.");
+}
+
+/*
+ * @blind goes to the stage it belongs to: for writes mostly the superblock, for reads the call.
+ * @call is what the call of a timed function costs, for where A/B has nothing to say of this
+ * update; may be unknown.
+ */
+static void estimate_from_burst(struct estimate *e, enum update_kind kind,
+				const struct burst_stage stages[static COST_STAGES],
+				const struct cost_figure *blind, const struct cost_figure *call)
+{
+	for (int stage = 0; stage < COST_STAGES; stage++)
+		e->stages[stage] = stages[stage].cost;
+
+	if (blind->known && kind == UPDATE_CMTIME) {
+		e->stages[COST_SUPERBLOCK] = *blind;
+	} else if (blind->known) {
+		figure_add(&e->stages[COST_UPDATE], blind);
+	} else if (call->known) {
+		figure_add(&e->stages[COST_UPDATE], call);
+	}
+	if (kind == UPDATE_CMTIME && !blind->known)
+		figure_unknown(
+			&e->stages[COST_SUPERBLOCK],
+			"It is inline in the writer, and nothing on this kernel switches it off.");
+	if (kind == UPDATE_ATIME && !e->stages[COST_SUPERBLOCK].known)
+		figure_unknown(
+			&e->stages[COST_SUPERBLOCK],
+			"Reads take it only when the time has changed; it is part of the update.");
+
+	figure_set(&e->whole, 0, 0);
+	for (int stage = 0; stage < COST_STAGES; stage++)
+		if (e->stages[stage].known)
+			figure_add(&e->whole, &e->stages[stage]);
+}
+
+/* The cost of a call as A/B shows it on reads of any kind of pipe: the same instructions before
+ * every function. */
+static void find_call(const struct ab *ab, const struct burst_result *burst,
+		      struct cost_figure *ret)
+{
+	struct cost_figure own;
+
+	figure_unknown(ret, "A/B and burst are not both known.");
+	if (!ab || !burst)
+		return;
+	for (int pipe = 0; pipe < PIPE_KINDS && !ret->known; pipe++) {
+		stages_sum(burst->own[pipe][UPDATE_ATIME], &own);
+		find_blind(&ab->updates[pipe][UPDATE_ATIME], &own, ret);
+	}
+}
+
+static void estimate_one(enum pipe_kind pipe, enum update_kind kind, const struct ab *ab,
+			 const char *ab_reason, const struct burst_result *burst,
+			 const char *burst_reason, const struct cost_figure *call,
+			 struct estimate *e)
+{
+	struct cost_figure own, blind;
+
+	if (ab)
+		e->by[COST_AB] = ab->updates[pipe][kind];
+	else
+		figure_unknown(&e->by[COST_AB], ab_reason);
+	figure_unknown(&e->by[COST_SAMPLE], "Nothing was sampled.");
+	if (!burst) {
+		figure_unknown(&e->by[COST_BURST], burst_reason);
+		estimate_undivided(e, &e->by[COST_AB]);
+		return;
+	}
+
+	stages_sum(burst->others[pipe][kind], &e->by[COST_BURST]);
+	stages_sum(burst->own[pipe][kind], &own);
+	if (!e->by[COST_BURST].known && !own.known) {
+		estimate_undivided(e, &e->by[COST_AB]);
+		return;
+	}
+	find_blind(&e->by[COST_AB], &own, &blind);
+	estimate_from_burst(e, kind,
+			    e->by[COST_BURST].known ? burst->others[pipe][kind]
+						    : burst->own[pipe][kind],
+			    &blind, call);
+	if (!e->by[COST_BURST].known)
+		e->by[COST_BURST] = own;
+	if (!e->by[COST_AB].known)
+		e->agreement = AGREEMENT_SINGLE;
+	else
+		e->agreement = blind_plausible(&e->by[COST_AB], &own) ? AGREEMENT_AGREE
+								      : AGREEMENT_DISAGREE;
+}
+
+void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const struct ab *ab,
+		  const char *ab_reason, const struct burst_result *burst, const char *burst_reason,
+		  struct estimates *ret)
+{
+	struct cost_figure call;
+
+	memset(ret, 0, sizeof(*ret));
+	find_call(ab, burst, &call);
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++) {
+			struct estimate *e = &ret->updates[pipe][kind];
+
+			if (paths[pipe][kind] == PATH_PAID) {
+				estimate_one(pipe, kind, ab, ab_reason, burst, burst_reason, &call,
+					     e);
+				continue;
+			}
+			figure_unknown(&e->whole,
+				       paths[pipe][kind] == PATH_REMOVED
+					       ? "This kernel makes no such update."
+					       : "Whether this kernel pays is not known.");
+			for (int stage = 0; stage < COST_STAGES; stage++)
+				e->stages[stage] = e->whole;
+			for (int by = 0; by < COST_ESTIMATORS; by++)
+				e->by[by] = e->whole;
+		}
+}
+
+void estimate_check_samples(struct estimate *e, double seconds, uint64_t updates, uint64_t samples)
+{
+	struct cost_figure *sample = &e->by[COST_SAMPLE];
+
+	if (updates == 0 || samples == 0)
+		return;
+	figure_set(sample, seconds / updates, seconds / updates / sqrt(samples));
+	if (!e->whole.known) {
+		estimate_undivided(e, sample);
+		return;
+	}
+	if (figures_disagree(&e->whole, sample))
+		e->agreement = AGREEMENT_DISAGREE;
+	else if (e->agreement == AGREEMENT_SINGLE)
+		e->agreement = AGREEMENT_AGREE;
+}

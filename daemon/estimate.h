@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One unit cost per kind of update and pipe, from what the estimators say. Pure arithmetic.
+ *
+ * A burst times the calls of the real load, but not what is inline around them: the call itself,
+ * and a writer's access to the superblock. A/B includes all of it, but only on our own pipe. So
+ * both look at our own pipe too; what A/B sees there beyond the burst is added to the burst of the
+ * real load. Sampling is a check: it is right in the mean, and its error is large.
+ */
+#ifndef PIPEWATCH_ESTIMATE_H
+#define PIPEWATCH_ESTIMATE_H
+
+#include "ab.h"
+#include "burst.h"
+#include "cost.h"
+
+enum estimate_agreement {
+	AGREEMENT_SINGLE,   /* only one estimator has a figure */
+	AGREEMENT_AGREE,    /* within their errors */
+	AGREEMENT_DISAGREE, /* beyond them: take the value with care */
+	AGREEMENTS,
+};
+
+struct estimate {
+	struct cost_figure whole;
+	struct cost_figure
+		stages[COST_STAGES]; /* the known ones sum to the whole, unless undivided */
+	bool undivided;		     /* only the whole is known */
+	struct cost_figure by[COST_ESTIMATORS]; /* the whole, as each of them has it */
+	enum estimate_agreement agreement;
+};
+
+struct estimates {
+	struct estimate updates[PIPE_KINDS][UPDATE_KINDS];
+};
+
+const char *estimate_agreement_name(enum estimate_agreement agreement);
+
+/*
+ * @ab and @burst may be NULL where they cannot be had, with @ab_reason and @burst_reason then
+ * saying why. Paths that are not paid have no cost. Fills all of *ret.
+ */
+void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const struct ab *ab,
+		  const char *ab_reason, const struct burst_result *burst, const char *burst_reason,
+		  struct estimates *ret);
+
+/* Adds sampling's opinion: @seconds of CPU time in @updates updates of that kind, with @samples
+ * behind it. */
+void estimate_check_samples(struct estimate *e, double seconds, uint64_t updates, uint64_t samples);
+
+#endif
