@@ -82,12 +82,21 @@ static void collect(struct daemon *d)
 	d->collect_failed = r < 0;
 }
 
+static void tell_states(struct daemon *d)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
+
+	if (d->bus && service_get(d->service, &s) >= 0)
+		bus_states_changed(d->bus, s);
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	int r;
 
 	(void)usec;
 	collect(userdata);
+	tell_states(userdata);
 	r = sd_event_source_set_time_relative(source, SERVICE_COLLECT_SEC * UINT64_C(1000000));
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -146,6 +155,7 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
 	sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   now.tv_sec * 1000000ULL + now.tv_nsec / 1000);
 	reload(userdata);
+	tell_states(userdata);
 	sd_notify(false, "READY=1");
 	return 0;
 }
