@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 
+#include "own-pipe.h"
 #include "trial.h"
 #include "util.h"
 
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
-
-#define ST_NOATIME_BIT 0x0400 /* of statfs.f_flags; glibc hides it behind statvfs */
-
 /* Longest wait for the coarse clock; its tick is 10 ms at worst. */
 #define TICK_WAIT_NS 40000000LL
-
-struct own_pipe {
-	int read_fd;
-	int write_fd;
-	bool noatime; /* the mount forbids what is to be seen */
-};
 
 __attribute__((format(printf, 3, 4))) static void
 conclude(struct trial *trial, enum path_state state, const char *format, ...)
@@ -46,10 +32,11 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 }
 
 /*
- * Makes sure that an update would show: sets atime and mtime far into the past, and waits until the clock that updates are
- * taken from differs from both. Normally the first suffices and nothing is waited for. Where it is forbidden, two ticks
- * are: one might have been used up by the multigrain clock, which runs ahead of the coarse one. Only ever compared for being
- * different, so that a clock that is being set does no harm.
+ * Makes sure that an update would show: sets atime and mtime far into the past, and waits until the
+ * clock that updates are taken from differs from both. Normally the first suffices and nothing is
+ * waited for. Where it is forbidden, two ticks are: one might have been used up by the multigrain
+ * clock, which runs ahead of the coarse one. Only ever compared for being different, so that a
+ * clock that is being set does no harm.
  */
 static int prepare(int fd, struct stat *ret_before)
 {
@@ -156,9 +143,9 @@ static void try_atime(const struct own_pipe *p, struct trial *ret)
 }
 
 /*
- * Does a watched pipe give an event? While a watch exists, fsnotify runs for every pipe of the host (all anonymous ones are one
- * superblock; FIFOs: all of the file system). So it is there for one write, and nothing is waited for: events are queued before
- * write(2) returns.
+ * Does a watched pipe give an event? While a watch exists, fsnotify runs for every pipe of the host
+ * (all anonymous ones are one superblock; FIFOs: all of the file system). So it is there for one
+ * write, and nothing is waited for: events are queued before write(2) returns.
  */
 static void try_fsnotify(const struct own_pipe *p, struct trial *ret)
 {
@@ -201,122 +188,14 @@ static void try_fsnotify(const struct own_pipe *p, struct trial *ret)
 		conclude(ret, PATH_REMOVED, "a write to a watched pipe gave no event");
 }
 
-/* Those whose FIFOs show what the kernel's pipe code does: overlayfs, for one, hides it. */
-static bool is_plain_file_system(unsigned int magic)
-{
-	switch (magic) {
-	case TMPFS_MAGIC:
-	case RAMFS_MAGIC:
-	case EXT4_SUPER_MAGIC:
-	case XFS_SUPER_MAGIC:
-	case BTRFS_SUPER_MAGIC: return true;
-	default: return false;
-	}
-}
-
-/* Makes a FIFO that has no name any more when this returns. -EMEDIUMTYPE: not a file system for it. */
-static int fifo_open(const char *directory, struct own_pipe *ret)
-{
-	_cleanup_(closep) int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_(closep) int read_fd = -1, write_fd = -1;
-	struct statfs fs;
-	struct stat st;
-	char name[48];
-	int r = 0;
-
-	if (directory_fd < 0 || fstatfs(directory_fd, &fs) < 0)
-		return -errno;
-	if (!is_plain_file_system((unsigned int)fs.f_type))
-		return -EMEDIUMTYPE;
-
-	for (int n_tries = 0; n_tries < 8; n_tries++) {
-		uint64_t random;
-
-		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
-			random = (uint64_t)getpid() << 8 | (uint64_t)n_tries;
-		snprintf(name, sizeof(name), ".pipewatch-%016llx", (unsigned long long)random);
-		r = mkfifoat(directory_fd, name, 0600) < 0 ? -errno : 0;
-		if (r != -EEXIST)
-			break;
-	}
-	if (r < 0)
-		return r;
-
-	read_fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	if (read_fd < 0)
-		r = -errno;
-	if (r == 0) {
-		write_fd = openat(directory_fd, name,
-				  O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-		if (write_fd < 0)
-			r = -errno;
-	}
-	if (unlinkat(directory_fd, name, 0) < 0 && r == 0)
-		r = -errno;
-	if (r < 0)
-		return r;
-	/* In a directory that others write to, the name could have been given to something else. */
-	if (fstat(read_fd, &st) < 0 || !S_ISFIFO(st.st_mode) || st.st_uid != geteuid())
-		return -EPERM;
-
-	*ret = (struct own_pipe){ read_fd, write_fd, fs.f_flags & ST_NOATIME_BIT };
-	read_fd = write_fd = -1;
-	return 0;
-}
-
-/* Prefers a mount that keeps atimes; one that does not still serves for the rest. */
-static int fifo_open_somewhere(const char *const *directories, struct own_pipe *ret,
-			       const char **ret_failed)
-{
-	struct own_pipe found = { -1, -1, false };
-	int r = -ENOENT;
-
-	*ret_failed = "no directory";
-	for (; *directories; directories++) {
-		struct own_pipe p;
-		int r2 = fifo_open(*directories, &p);
-
-		if (r2 < 0) {
-			r = r2;
-			*ret_failed = *directories;
-			continue;
-		}
-		if (found.read_fd >= 0) {
-			if (p.noatime) {
-				close(p.read_fd);
-				close(p.write_fd);
-				continue;
-			}
-			close(found.read_fd);
-			close(found.write_fd);
-		}
-		found = p;
-		if (!found.noatime)
-			break;
-	}
-	if (found.read_fd < 0)
-		return r;
-	*ret = found;
-	return 0;
-}
-
 void trial_run(enum pipe_kind kind, const char *const *directories,
 	       struct trial ret[static UPDATE_KINDS])
 {
-	struct own_pipe p = { -1, -1, false };
-	const char *failed = NULL;
-	int r = 0;
+	const char *failed;
+	struct own_pipe p;
+	int r;
 
-	if (kind == PIPE_FIFO) {
-		r = fifo_open_somewhere(directories, &p, &failed);
-	} else {
-		int fds[2];
-
-		if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
-			r = -errno;
-		else
-			p = (struct own_pipe){ fds[0], fds[1], false };
-	}
+	r = own_pipe_open(kind, directories, &p, &failed);
 	if (r < 0) {
 		for (int update = 0; update < UPDATE_KINDS; update++) {
 			if (r == -EMEDIUMTYPE)
@@ -327,16 +206,16 @@ void trial_run(enum pipe_kind kind, const char *const *directories,
 			else
 				conclude(&ret[update], PATH_UNKNOWN,
 					 "no own %s could be made (%.32s: %s)",
-					 kind == PIPE_FIFO ? "FIFO" : "pipe", failed ?: "pipe2",
+					 kind == PIPE_FIFO ? "FIFO" : "pipe", failed,
 					 strerrorname_np(-r) ?: "unknown error");
 		}
 		return;
 	}
 
-	/* In this order each finds what it needs in the pipe: the byte that is read is the one written before. */
+	/* In this order each finds what it needs in the pipe: the byte that is read is the one
+	 * written before. */
 	try_cmtime(&p, &ret[UPDATE_CMTIME]);
 	try_atime(&p, &ret[UPDATE_ATIME]);
 	try_fsnotify(&p, &ret[UPDATE_FSNOTIFY]);
-	close(p.read_fd);
-	close(p.write_fd);
+	own_pipe_close(&p);
 }
