@@ -23,6 +23,7 @@ struct group {
 	struct group_key key; /* zero-padded */
 	uint32_t processes;   /* open ones */
 	struct pipe_counts counts[PIPE_KINDS];
+	struct pipe_costs costs[PIPE_KINDS];
 	UT_hash_handle hh;
 };
 
@@ -41,6 +42,7 @@ struct account {
 	char comm[SNAPSHOT_COMM_MAX];
 	const char *unit; /* interned */
 	struct pipe_counts counts[PIPE_KINDS];
+	struct pipe_costs costs[PIPE_KINDS];
 	struct pipe_sizes sizes[PIPE_KINDS];
 	UT_hash_handle hh;
 	struct account *prev, *next; /* among the closed, oldest first */
@@ -62,6 +64,7 @@ struct accounts {
 	struct group *groups;
 	struct group other;
 	struct pipe_counts unattributed[PIPE_KINDS];
+	double unit_costs[PIPE_KINDS][UPDATE_KINDS]; /* seconds; 0: not known yet */
 	struct pipe_sizes sizes[PIPE_KINDS];
 };
 
@@ -219,19 +222,57 @@ const char *account_unit(const struct account *p)
 	return p->unit;
 }
 
+/* What updates cost that follow from @counts. */
+static void costs_of(const struct accounts *a, enum pipe_kind pipe,
+		     const struct pipe_counts *counts, struct pipe_costs *ret)
+{
+	for (int kind = 0; kind < UPDATE_KINDS; kind++)
+		ret->seconds[kind] = pipe_counts_updates(counts, kind) * a->unit_costs[pipe][kind];
+}
+
+static void costs_begin(const struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
+			const struct pipe_counts *counts, struct pipe_costs *costs)
+{
+	costs->seconds[kind] = pipe_counts_updates(counts, kind) * a->unit_costs[pipe][kind];
+}
+
+void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
+			    double seconds)
+{
+	bool first = a->unit_costs[pipe][kind] == 0;
+
+	a->unit_costs[pipe][kind] = seconds;
+	if (!first)
+		return;
+	for (struct account *p = a->by_key; p; p = p->hh.next)
+		costs_begin(a, pipe, kind, &p->counts[pipe], &p->costs[pipe]);
+	for (struct group *g = a->groups; g; g = g->hh.next)
+		costs_begin(a, pipe, kind, &g->counts[pipe], &g->costs[pipe]);
+	costs_begin(a, pipe, kind, &a->other.counts[pipe], &a->other.costs[pipe]);
+}
+
 void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
 		  const struct pipe_counts *counts, const struct pipe_sizes *sizes)
 {
+	struct pipe_costs costs;
+
+	costs_of(a, pipe, counts, &costs);
 	pipe_counts_add(&p->counts[pipe], counts);
+	pipe_costs_add(&p->costs[pipe], &costs);
 	pipe_sizes_add(&p->sizes[pipe], sizes);
 	pipe_counts_add(&group_of(a, p)->counts[pipe], counts);
+	pipe_costs_add(&group_of(a, p)->costs[pipe], &costs);
 	pipe_sizes_add(&a->sizes[pipe], sizes);
 }
 
 void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counts,
 			 const struct pipe_sizes *sizes)
 {
+	struct pipe_costs costs;
+
+	costs_of(a, pipe, counts, &costs);
 	pipe_counts_add(&a->other.counts[pipe], counts);
+	pipe_costs_add(&a->other.costs[pipe], &costs);
 	pipe_counts_add(&a->unattributed[pipe], counts);
 	pipe_sizes_add(&a->sizes[pipe], sizes);
 }
@@ -303,6 +344,7 @@ static int group_fill(const struct group *g, const char *unit, const char *comm,
 		return -ENOMEM;
 	out->processes = g->processes;
 	memcpy(out->counts, g->counts, sizeof(out->counts));
+	memcpy(out->costs, g->costs, sizeof(out->costs));
 	return 0;
 }
 
@@ -320,6 +362,7 @@ static int account_fill(const struct account *p, uint64_t boot_usec, struct snap
 	memcpy(out->comm, p->comm, sizeof(out->comm));
 	out->exited = p->closed;
 	memcpy(out->counts, p->counts, sizeof(out->counts));
+	memcpy(out->costs, p->costs, sizeof(out->costs));
 	memcpy(out->sizes, p->sizes, sizeof(out->sizes));
 	return 0;
 }

@@ -60,6 +60,14 @@ void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct p
 void account_hold(struct account *p);
 void account_release(struct account *p);
 
+/*
+ * What one update costs from now on: booked operations are charged with it. The first time also for
+ * all that were booked before, since until then nothing was known; later changes leave the past
+ * alone, so that what was charged never falls.
+ */
+void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
+			    double seconds);
+
 /* The process is gone. Its account stays for SNAPSHOT_EXITED_SEC after @now_usec (CLOCK_MONOTONIC).
  */
 void account_close(struct accounts *a, struct account *p, uint64_t now_usec);

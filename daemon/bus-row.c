@@ -7,7 +7,7 @@
  * pipe. */
 #define FIXED_BYTES  128
 #define DETAIL_BYTES 64
-#define DETAILS_MAX  (1 + 7 * PIPE_KINDS)
+#define DETAILS_MAX  (2 + (7 + UPDATE_KINDS) * PIPE_KINDS)
 #define SIZES_BYTES  (2 * (DETAIL_BYTES + SIZE_CLASSES * sizeof(uint64_t)))
 #define ROW_BYTES    (FIXED_BYTES + DETAILS_MAX * DETAIL_BYTES)
 
@@ -18,6 +18,41 @@ static int append_detail(sd_bus_message *reply, const char *kind, const char *fi
 
 	snprintf(key, sizeof(key), "%s%s", kind, figure);
 	return sd_bus_message_append(reply, "{sv}", key, "t", value);
+}
+
+static int append_seconds(sd_bus_message *reply, const char *kind, const char *figure, double value)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s%s", kind, figure);
+	return sd_bus_message_append(reply, "{sv}", key, "d", value);
+}
+
+/* What the updates of one kind of pipe cost, as far as that is known. */
+static int append_costs(sd_bus_message *reply, const struct snapshot *s, enum pipe_kind pipe,
+			const char *kind, const struct pipe_costs *costs)
+{
+	static const char *const figures[] = {
+		[UPDATE_ATIME] = "AtimeCpuSeconds",
+		[UPDATE_CMTIME] = "CmtimeCpuSeconds",
+		[UPDATE_FSNOTIFY] = "FsnotifyCpuSeconds",
+	};
+	int r = 0;
+
+	for (enum update_kind update = 0; update < UPDATE_KINDS && r >= 0; update++)
+		if (snapshot_cost_known(s, pipe, update))
+			r = append_seconds(reply, kind, figures[update], costs->seconds[update]);
+	return r;
+}
+
+/* The sum that lists are ordered by; absent where no cost is known. */
+static int append_cost_sum(sd_bus_message *reply, const struct snapshot *s, double seconds)
+{
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (enum update_kind update = 0; update < UPDATE_KINDS; update++)
+			if (snapshot_cost_known(s, pipe, update))
+				return append_seconds(reply, "", "MetadataCpuSeconds", seconds);
+	return 0;
 }
 
 static int append_sizes(sd_bus_message *reply, const char *kind, const char *figure,
@@ -43,7 +78,8 @@ static int append_sizes(sd_bus_message *reply, const char *kind, const char *fig
 
 /* The details of one kind of pipe; @sizes may be NULL. */
 static int append_counts(sd_bus_message *reply, const struct snapshot *s, enum pipe_kind pipe,
-			 const struct pipe_counts *counts, const struct pipe_sizes *sizes)
+			 const struct pipe_counts *counts, const struct pipe_costs *costs,
+			 const struct pipe_sizes *sizes)
 {
 	static const char *const kinds[] = { [PIPE_ANONYMOUS] = "Anonymous", [PIPE_FIFO] = "Fifo" };
 	const char *kind = kinds[pipe];
@@ -67,6 +103,8 @@ static int append_counts(sd_bus_message *reply, const struct snapshot *s, enum p
 		r = append_detail(reply, kind, "AtimeUpdates", updates);
 	if (r >= 0 && snapshot_updates(s, pipe, UPDATE_CMTIME, counts, &updates))
 		r = append_detail(reply, kind, "CmtimeUpdates", updates);
+	if (r >= 0)
+		r = append_costs(reply, s, pipe, kind, costs);
 	if (r >= 0 && sizes && !s->reads_missing)
 		r = append_sizes(reply, kind, "ReadSizes", sizes->reads);
 	if (r >= 0 && sizes && !s->writes_missing)
@@ -105,8 +143,10 @@ int bus_row_append_process(sd_bus_message *reply, const struct snapshot *s,
 		r = sd_bus_message_open_container(reply, 'a', "{sv}");
 	if (r >= 0)
 		r = sd_bus_message_append(reply, "{sv}", "Exited", "b", process->exited);
+	if (r >= 0)
+		r = append_cost_sum(reply, s, process->cost_seconds);
 	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
-		r = append_counts(reply, s, pipe, &process->counts[pipe],
+		r = append_counts(reply, s, pipe, &process->counts[pipe], &process->costs[pipe],
 				  with_sizes ? &process->sizes[pipe] : NULL);
 	if (r >= 0)
 		r = sd_bus_message_close_container(reply);
@@ -128,8 +168,10 @@ int bus_row_append_group(sd_bus_message *reply, const struct snapshot *s,
 					  sum.written_bytes);
 	if (r >= 0)
 		r = sd_bus_message_open_container(reply, 'a', "{sv}");
+	if (r >= 0)
+		r = append_cost_sum(reply, s, group->cost_seconds);
 	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
-		r = append_counts(reply, s, pipe, &group->counts[pipe], NULL);
+		r = append_counts(reply, s, pipe, &group->counts[pipe], &group->costs[pipe], NULL);
 	if (r >= 0)
 		r = sd_bus_message_close_container(reply);
 	if (r >= 0)

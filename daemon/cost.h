@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one metadata update costs: three estimators that check each other, and the one value that is published. Pure
- * arithmetic: no I/O.
+ * What one metadata update costs: three estimators that check each other, and the one value that is
+ * published. Pure arithmetic: no I/O.
  *
- * The cost of an update is all the CPU time that a read or write would not spend without it: the call, the function, and for
- * writes the write access to the superblock around it. Its stages are self times: they sum to the whole.
+ * The cost of an update is all the CPU time that a read or write would not spend without it: the
+ * call, the function, and for writes the write access to the superblock around it. Its stages are
+ * self times: they sum to the whole.
  */
 #ifndef PIPEWATCH_COST_H
 #define PIPEWATCH_COST_H
@@ -15,8 +16,10 @@
 #include "pipe.h"
 
 enum cost_stage {
-	COST_UPDATE,	 /* deciding whether a time has changed: touch_atime or file_update_time themselves */
-	COST_SUPERBLOCK, /* write access to the superblock, inline in the writer: only A/B sees it */
+	COST_UPDATE,	 /* deciding whether a time has changed: touch_atime or file_update_time
+			    themselves */
+	COST_SUPERBLOCK, /* write access to the superblock, inline in the writer: only A/B sees it
+			  */
 	COST_MOUNT,	 /* write access to the mount, when a time has changed */
 	COST_INODE,	 /* storing the new time, when it has changed */
 	COST_STAGES,
@@ -37,6 +40,27 @@ struct cost_figure {
 	char reason[160];     /* a sentence, when not known */
 };
 
+enum cost_agreement {
+	COST_SINGLE,   /* only one estimator has a figure */
+	COST_AGREE,    /* within their errors */
+	COST_DISAGREE, /* beyond them: take the value with care */
+	COST_AGREEMENTS,
+};
+
+/* What one update of one kind on one kind of pipe costs. */
+struct cost_estimate {
+	struct cost_figure whole;
+	struct cost_figure
+		stages[COST_STAGES]; /* the known ones sum to the whole, unless undivided */
+	bool undivided;		     /* only the whole is known */
+	struct cost_figure by[COST_ESTIMATORS]; /* the whole, as each of them has it */
+	enum cost_agreement agreement;		/* where the whole is known */
+};
+
+/* The seconds, or with @error the standard error as a share of them. */
+double cost_figure_value(const struct cost_figure *f, bool error);
+
+const char *cost_agreement_name(enum cost_agreement agreement);
 const char *cost_stage_name(enum cost_stage stage);
 const char *cost_estimator_name(enum cost_estimator estimator);
 

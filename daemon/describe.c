@@ -110,9 +110,16 @@ static void write_updates(struct writer *w, const char *key, enum pipe_kind pipe
 		write_number(w, key, updates);
 }
 
-/* @sizes may be NULL. */
+static void write_cost(struct writer *w, const char *key, enum pipe_kind pipe,
+		       enum update_kind kind, const struct pipe_costs *costs)
+{
+	if (costs && snapshot_cost_known(w->s, pipe, kind))
+		write_double(w, key, costs->seconds[kind]);
+}
+
+/* @costs and @sizes may be NULL. */
 static void write_counts(struct writer *w, enum pipe_kind pipe, const struct pipe_counts *counts,
-			 const struct pipe_sizes *sizes)
+			 const struct pipe_costs *costs, const struct pipe_sizes *sizes)
 {
 	begin(w, pipe_kind_name(pipe), "{");
 	if (!w->s->reads_missing)
@@ -127,6 +134,9 @@ static void write_counts(struct writer *w, enum pipe_kind pipe, const struct pip
 		write_number(w, "noatime_reads", counts->noatime_reads);
 	write_updates(w, "atime_updates", pipe, UPDATE_ATIME, counts);
 	write_updates(w, "cmtime_updates", pipe, UPDATE_CMTIME, counts);
+	write_cost(w, "atime_cpu_seconds", pipe, UPDATE_ATIME, costs);
+	write_cost(w, "cmtime_cpu_seconds", pipe, UPDATE_CMTIME, costs);
+	write_cost(w, "fsnotify_cpu_seconds", pipe, UPDATE_FSNOTIFY, costs);
 	if (sizes && !w->s->reads_missing)
 		write_sizes(w, "read_sizes", sizes->reads);
 	if (sizes && !w->s->writes_missing)
@@ -165,6 +175,47 @@ static const char *updates_reason(const struct snapshot *s, enum pipe_kind pipe,
 		return "Such updates do not follow from the number of operations.";
 	default: return "It is not known whether this kernel makes such updates.";
 	}
+}
+
+static void write_figure(struct writer *w, const char *key, const struct cost_figure *f)
+{
+	begin(w, key, "{");
+	if (f->known) {
+		write_double(w, "seconds", f->seconds);
+		write_double(w, "error_seconds", f->error_seconds);
+	} else {
+		write_string(w, "reason", f->reason);
+	}
+	end(w, "}");
+}
+
+static void write_unit_cost(struct writer *w, const char *key, const struct cost_estimate *e)
+{
+	begin(w, key, "{");
+	write_figure(w, "whole", &e->whole);
+	if (e->whole.known)
+		write_string(w, "agreement", cost_agreement_name(e->agreement));
+	begin(w, "stages", "{");
+	for (enum cost_stage stage = 0; stage < COST_STAGES; stage++)
+		write_figure(w, cost_stage_name(stage), &e->stages[stage]);
+	end(w, "}");
+	begin(w, "estimators", "{");
+	for (enum cost_estimator by = 0; by < COST_ESTIMATORS; by++)
+		write_figure(w, cost_estimator_name(by), &e->by[by]);
+	end(w, "}");
+	end(w, "}");
+}
+
+static void write_unit_costs(struct writer *w)
+{
+	begin(w, "unit_costs", "{");
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		begin(w, pipe_kind_name(pipe), "{");
+		for (enum update_kind kind = 0; kind < UPDATE_KINDS; kind++)
+			write_unit_cost(w, update_kind_name(kind), &w->s->unit_costs[pipe][kind]);
+		end(w, "}");
+	}
+	end(w, "}");
 }
 
 static void write_paths(struct writer *w)
@@ -240,7 +291,7 @@ static void write_totals(struct writer *w)
 {
 	begin(w, "totals", "{");
 	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
-		write_counts(w, pipe, &w->s->totals[pipe], &w->s->sizes[pipe]);
+		write_counts(w, pipe, &w->s->totals[pipe], NULL, &w->s->sizes[pipe]);
 	end(w, "}");
 }
 
@@ -256,7 +307,8 @@ static void write_groups(struct writer *w)
 		write_number(w, "processes", group->processes);
 		for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
 			if (group->counts[pipe].reads || group->counts[pipe].writes)
-				write_counts(w, pipe, &group->counts[pipe], NULL);
+				write_counts(w, pipe, &group->counts[pipe], &group->costs[pipe],
+					     NULL);
 		end(w, "}");
 	}
 	end(w, "]");
@@ -280,7 +332,7 @@ static void write_processes(struct writer *w)
 		write_bool(w, "exited", process->exited);
 		for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
 			if (process->counts[pipe].reads || process->counts[pipe].writes)
-				write_counts(w, pipe, &process->counts[pipe],
+				write_counts(w, pipe, &process->counts[pipe], &process->costs[pipe],
 					     &process->sizes[pipe]);
 		end(w, "}");
 	}
@@ -316,6 +368,7 @@ static void write_snapshot(struct writer *w)
 	write_daemon(w);
 	write_kernel(w);
 	write_paths(w);
+	write_unit_costs(w);
 	write_programs(w);
 	write_bool(w, "counting", w->s->counting);
 	if (w->s->counting) {

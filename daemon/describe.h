@@ -13,6 +13,8 @@
  *   coverage_ratio | coverage_reason
  *   kernel      {release, machine, clocksource | clocksource_reason}
  *   paths       {anonymous | fifo: {atime | cmtime | fsnotify: {state, reason, [updates_reason]}}}
+ *   unit_costs  {anonymous | fifo: {atime | cmtime | fsnotify: {whole: FIGURE, [agreement],
+ *                stages: {NAME: FIGURE}, estimators: {NAME: FIGURE}}}}
  *   programs    [{program, hook, attached, [reason]}]
  *   counting    then counting_reason, or all of:
  *   tracked_processes, lost_updates, losses [{reason, updates}], unattributed_operations
@@ -24,12 +26,14 @@
  */
 /* clang-format on */
 /*
+ * FIGURE is {seconds, error_seconds} or {reason}; the stages sum to the whole.
+ *
  * COUNTS is {reads, writes, read_bytes, written_bytes, noatime_reads, atime_updates,
- * cmtime_updates, read_sizes, write_sizes}. An updates key is there where the kernel makes these
- * updates; elsewhere updates_reason in paths says why not. Where reads or writes cannot be counted,
- * their keys are absent, and programs says why. The sizes (not kept for groups) are 16 numbers, of
- * operations of 2^n .. 2^(n+1)-1 bytes. A kind of pipe without operations is left out, except in
- * totals.
+ * cmtime_updates, atime_cpu_seconds, cmtime_cpu_seconds, fsnotify_cpu_seconds, read_sizes,
+ * write_sizes}. An updates key is there where the kernel makes these updates; elsewhere
+ * updates_reason in paths says why not. Where reads or writes cannot be counted, their keys are
+ * absent, and programs says why. The sizes (not kept for groups) are 16 numbers, of operations of
+ * 2^n .. 2^(n+1)-1 bytes. A kind of pipe without operations is left out, except in totals.
  */
 #ifndef PIPEWATCH_DESCRIBE_H
 #define PIPEWATCH_DESCRIBE_H

@@ -13,17 +13,6 @@
  * contradiction. */
 #define BLIND_MAX_RATIO 0.5
 
-const char *estimate_agreement_name(enum estimate_agreement agreement)
-{
-	static const char *const names[] = {
-		[AGREEMENT_SINGLE] = "single",
-		[AGREEMENT_AGREE] = "agree",
-		[AGREEMENT_DISAGREE] = "disagree",
-	};
-
-	return names[agreement];
-}
-
 static void figure_unknown(struct cost_figure *f, const char *reason)
 {
 	memset(f, 0, sizeof(*f));
@@ -87,11 +76,11 @@ static bool blind_plausible(const struct cost_figure *ab, const struct cost_figu
 	return blind > -error && blind < BLIND_MAX_RATIO * ab->seconds + error;
 }
 
-static void estimate_undivided(struct estimate *e, const struct cost_figure *whole)
+static void estimate_undivided(struct cost_estimate *e, const struct cost_figure *whole)
 {
 	e->whole = *whole;
 	e->undivided = true;
-	e->agreement = AGREEMENT_SINGLE;
+	e->agreement = COST_SINGLE;
 	for (int stage = 0; stage < COST_STAGES; stage++)
 		figure_unknown(&e->stages[stage], "Only the whole is known, from A/B.");
 }
@@ -101,7 +90,7 @@ static void estimate_undivided(struct estimate *e, const struct cost_figure *who
  * @call is what the call of a timed function costs, for where A/B has nothing to say of this
  * update; may be unknown.
  */
-static void estimate_from_burst(struct estimate *e, enum update_kind kind,
+static void estimate_from_burst(struct cost_estimate *e, enum update_kind kind,
 				const struct burst_stage stages[static COST_STAGES],
 				const struct cost_figure *blind, const struct cost_figure *call)
 {
@@ -149,7 +138,7 @@ static void find_call(const struct ab *ab, const struct burst_result *burst,
 static void estimate_one(enum pipe_kind pipe, enum update_kind kind, const struct ab *ab,
 			 const char *ab_reason, const struct burst_result *burst,
 			 const char *burst_reason, const struct cost_figure *call,
-			 struct estimate *e)
+			 struct cost_estimate *e)
 {
 	struct cost_figure own, blind;
 
@@ -178,10 +167,9 @@ static void estimate_one(enum pipe_kind pipe, enum update_kind kind, const struc
 	if (!e->by[COST_BURST].known)
 		e->by[COST_BURST] = own;
 	if (!e->by[COST_AB].known)
-		e->agreement = AGREEMENT_SINGLE;
+		e->agreement = COST_SINGLE;
 	else
-		e->agreement = blind_plausible(&e->by[COST_AB], &own) ? AGREEMENT_AGREE
-								      : AGREEMENT_DISAGREE;
+		e->agreement = blind_plausible(&e->by[COST_AB], &own) ? COST_AGREE : COST_DISAGREE;
 }
 
 void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const struct ab *ab,
@@ -194,7 +182,7 @@ void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const s
 	find_call(ab, burst, &call);
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		for (int kind = 0; kind < UPDATE_KINDS; kind++) {
-			struct estimate *e = &ret->updates[pipe][kind];
+			struct cost_estimate *e = &ret->updates[pipe][kind];
 
 			if (paths[pipe][kind] == PATH_PAID) {
 				estimate_one(pipe, kind, ab, ab_reason, burst, burst_reason, &call,
@@ -212,7 +200,8 @@ void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const s
 		}
 }
 
-void estimate_check_samples(struct estimate *e, double seconds, uint64_t updates, uint64_t samples)
+void estimate_check_samples(struct cost_estimate *e, double seconds, uint64_t updates,
+			    uint64_t samples)
 {
 	struct cost_figure *sample = &e->by[COST_SAMPLE];
 
@@ -224,7 +213,7 @@ void estimate_check_samples(struct estimate *e, double seconds, uint64_t updates
 		return;
 	}
 	if (figures_disagree(&e->whole, sample))
-		e->agreement = AGREEMENT_DISAGREE;
-	else if (e->agreement == AGREEMENT_SINGLE)
-		e->agreement = AGREEMENT_AGREE;
+		e->agreement = COST_DISAGREE;
+	else if (e->agreement == COST_SINGLE)
+		e->agreement = COST_AGREE;
 }

@@ -14,27 +14,9 @@
 #include "burst.h"
 #include "cost.h"
 
-enum estimate_agreement {
-	AGREEMENT_SINGLE,   /* only one estimator has a figure */
-	AGREEMENT_AGREE,    /* within their errors */
-	AGREEMENT_DISAGREE, /* beyond them: take the value with care */
-	AGREEMENTS,
-};
-
-struct estimate {
-	struct cost_figure whole;
-	struct cost_figure
-		stages[COST_STAGES]; /* the known ones sum to the whole, unless undivided */
-	bool undivided;		     /* only the whole is known */
-	struct cost_figure by[COST_ESTIMATORS]; /* the whole, as each of them has it */
-	enum estimate_agreement agreement;
-};
-
 struct estimates {
-	struct estimate updates[PIPE_KINDS][UPDATE_KINDS];
+	struct cost_estimate updates[PIPE_KINDS][UPDATE_KINDS];
 };
-
-const char *estimate_agreement_name(enum estimate_agreement agreement);
 
 /*
  * @ab and @burst may be NULL where they cannot be had, with @ab_reason and @burst_reason then
@@ -46,6 +28,7 @@ void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const s
 
 /* Adds sampling's opinion: @seconds of CPU time in @updates updates of that kind, with @samples
  * behind it. */
-void estimate_check_samples(struct estimate *e, double seconds, uint64_t updates, uint64_t samples);
+void estimate_check_samples(struct cost_estimate *e, double seconds, uint64_t updates,
+			    uint64_t samples);
 
 #endif

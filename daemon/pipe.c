@@ -46,6 +46,12 @@ void pipe_counts_add(struct pipe_counts *sum, const struct pipe_counts *add)
 	sum->noatime_reads += add->noatime_reads;
 }
 
+void pipe_costs_add(struct pipe_costs *sum, const struct pipe_costs *add)
+{
+	for (int kind = 0; kind < UPDATE_KINDS; kind++)
+		sum->seconds[kind] += add->seconds[kind];
+}
+
 void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add)
 {
 	for (size_t i = 0; i < SIZE_CLASSES; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The vocabulary of the project: kinds of pipe, kinds of metadata update, and what a kernel does about
- * them. The names are those of the metric labels, D-Bus and JSON.
+ * The vocabulary of the project: kinds of pipe, kinds of metadata update, and what a kernel does
+ * about them. The names are those of the metric labels, D-Bus and JSON.
  */
 #ifndef PIPEWATCH_PIPE_H
 #define PIPEWATCH_PIPE_H
@@ -29,7 +29,8 @@ enum path_state {
 	PATH_STATES,
 };
 
-/* log2 size classes of one operation: class c holds 2^c .. 2^(c+1)-1 bytes, the last one all above. */
+/* log2 size classes of one operation: class c holds 2^c .. 2^(c+1)-1 bytes, the last one all above.
+ */
 #define SIZE_CLASSES 16
 
 /* Successful operations of somebody on one kind of pipe. Counters: they only grow. */
@@ -39,6 +40,11 @@ struct pipe_counts {
 	uint64_t read_bytes;
 	uint64_t written_bytes;
 	uint64_t noatime_reads; /* those of reads that came through O_NOATIME */
+};
+
+/* CPU time spent on updates, by kind. As counters it only grows. */
+struct pipe_costs {
+	double seconds[UPDATE_KINDS];
 };
 
 struct pipe_sizes {
@@ -52,12 +58,13 @@ const char *path_state_name(enum path_state state);
 
 /* *sum += *add, field by field. */
 void pipe_counts_add(struct pipe_counts *sum, const struct pipe_counts *add);
+void pipe_costs_add(struct pipe_costs *sum, const struct pipe_costs *add);
 void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add);
 
 /*
  * How many updates of @kind the kernel was asked to make for these operations: one per read without
- * O_NOATIME (atime), one per write (cmtime). Meaningful only where the path is paid; fsnotify does not follow
- * from counts and gives 0.
+ * O_NOATIME (atime), one per write (cmtime). Meaningful only where the path is paid; fsnotify does
+ * not follow from counts and gives 0.
  */
 uint64_t pipe_counts_updates(const struct pipe_counts *counts, enum update_kind kind);
 

@@ -204,7 +204,9 @@ static int compare_processes(const void *left, const void *right)
 	const struct snapshot_process *a = left, *b = right;
 	int c;
 
-	c = COMPARE(operations(b->counts), operations(a->counts));
+	c = COMPARE(b->cost_seconds, a->cost_seconds);
+	if (c == 0)
+		c = COMPARE(operations(b->counts), operations(a->counts));
 	if (c == 0)
 		c = COMPARE(a->pid, b->pid);
 	if (c == 0)
@@ -224,6 +226,8 @@ static int compare_groups(const void *left, const void *right)
 
 	c = COMPARE(group_is_other(a), group_is_other(b));
 	if (c == 0)
+		c = COMPARE(b->cost_seconds, a->cost_seconds);
+	if (c == 0)
 		c = COMPARE(operations(b->counts), operations(a->counts));
 	if (c == 0)
 		c = strcmp(a->unit, b->unit);
@@ -232,8 +236,23 @@ static int compare_groups(const void *left, const void *right)
 	return c;
 }
 
+static double costs_sum(const struct snapshot *s, const struct pipe_costs costs[PIPE_KINDS])
+{
+	double sum = 0;
+
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++)
+			if (snapshot_cost_known(s, pipe, kind))
+				sum += costs[pipe].seconds[kind];
+	return sum;
+}
+
 void snapshot_finish(struct snapshot *s)
 {
+	for (size_t i = 0; i < s->n_processes; i++)
+		s->processes[i].cost_seconds = costs_sum(s, s->processes[i].costs);
+	for (size_t i = 0; i < s->n_groups; i++)
+		s->groups[i].cost_seconds = costs_sum(s, s->groups[i].costs);
 	if (s->n_processes > 0)
 		qsort(s->processes, s->n_processes, sizeof(*s->processes), compare_processes);
 	if (s->n_groups > 0)
@@ -259,6 +278,15 @@ bool snapshot_updates(const struct snapshot *s, enum pipe_kind pipe, enum update
 
 	*ret_updates = pipe_counts_updates(counts, kind);
 	return true;
+}
+
+bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum update_kind kind)
+{
+	const struct pipe_counts none = {};
+	uint64_t updates;
+
+	return s->unit_costs[pipe][kind].whole.known &&
+	       snapshot_updates(s, pipe, kind, &none, &updates);
 }
 
 const struct snapshot_process *snapshot_find_process(const struct snapshot *s, uint32_t pid)

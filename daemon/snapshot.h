@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cost.h"
 #include "pipe.h"
 
 /* 15 bytes of comm, each rendered as at most four characters, and a NUL. */
@@ -31,6 +32,8 @@ struct snapshot_process {
 	const char *unit;	      /* systemd unit or container; "" when not known */
 	bool exited;		      /* still listed for SNAPSHOT_EXITED_SEC seconds */
 	struct pipe_counts counts[PIPE_KINDS];
+	struct pipe_costs costs[PIPE_KINDS]; /* where snapshot_cost_known() */
+	double cost_seconds;		     /* the sum of what is known of them */
 	struct pipe_sizes sizes[PIPE_KINDS];
 };
 
@@ -42,6 +45,8 @@ struct snapshot_group {
 	const char *comm;
 	uint32_t processes; /* live ones */
 	struct pipe_counts counts[PIPE_KINDS];
+	struct pipe_costs costs[PIPE_KINDS]; /* where snapshot_cost_known() */
+	double cost_seconds;		     /* the sum of what is known of them */
 };
 
 struct snapshot_path {
@@ -94,6 +99,7 @@ struct snapshot {
 	const char *machine;
 	const char *clocksource; /* "" when not readable */
 	struct snapshot_path paths[PIPE_KINDS][UPDATE_KINDS];
+	struct cost_estimate unit_costs[PIPE_KINDS][UPDATE_KINDS];
 
 	/* what is attached; entries live in the snapshot */
 	struct snapshot_program *programs;
@@ -110,10 +116,10 @@ struct snapshot {
 	bool reads_missing;
 	bool writes_missing;
 
-	struct snapshot_process *processes; /* by operations, descending */
+	struct snapshot_process *processes; /* by cost, then by operations, descending */
 	size_t n_processes;
 	uint32_t tracked_processes;    /* live ones among them */
-	struct snapshot_group *groups; /* by operations, descending; (other), if any, is last */
+	struct snapshot_group *groups; /* likewise; (other), if any, is last */
 	size_t n_groups;
 	struct pipe_counts totals[PIPE_KINDS]; /* equals the sum over groups */
 	struct pipe_sizes sizes[PIPE_KINDS];
@@ -152,8 +158,8 @@ struct snapshot_program *snapshot_add_program(struct snapshot *s);
 struct snapshot_map *snapshot_add_map(struct snapshot *s);
 struct snapshot_loss *snapshot_add_loss(struct snapshot *s);
 
-/* Sorts, and computes what is derived: totals from groups, tracked_processes. Call once, when
- * filled. */
+/* Sorts, and computes what is derived: sums of costs, totals from groups, tracked_processes. Call
+ * once, when filled. */
 void snapshot_finish(struct snapshot *s);
 
 /*
@@ -162,6 +168,9 @@ void snapshot_finish(struct snapshot *s);
  */
 bool snapshot_updates(const struct snapshot *s, enum pipe_kind pipe, enum update_kind kind,
 		      const struct pipe_counts *counts, uint64_t *ret_updates);
+
+/* Are the costs of updates of @kind on @pipe among the costs of processes and groups? */
+bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum update_kind kind);
 
 /* The process with @pid; a live one before an exited one. NULL if there is none. */
 const struct snapshot_process *snapshot_find_process(const struct snapshot *s, uint32_t pid);
