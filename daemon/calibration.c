@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "calibration.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "ab.h"
+#include "burst.h"
+#include "util.h"
+
+#define AB_USEC	      20000
+#define WINDOW_USEC   UINT64_C(200000)
+#define LOOK_USEC     UINT64_C(10000000)
+#define INTERVAL_USEC UINT64_C(60000000)
+
+/* A governor moves the frequency all the time; only what shifts a cost beyond its error is worth a
+ * burst. */
+#define FREQUENCY_CHANGE_RATIO 0.1
+
+struct calibration {
+	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
+	const char *const *directories;
+	char no_burst_reason[256];
+	struct burst *burst; /* NULL: with the reason above */
+	bool in_window;
+	uint64_t window_usec; /* when it began */
+	uint64_t due_usec;
+	uint64_t n_bursts, bursts_usec;
+
+	bool ab_known;
+	char ab_reason[128];
+	struct ab ab;
+	bool result_known;
+	struct burst_result result;
+	struct estimates estimates;
+
+	/* As of the last calibration. */
+	char clocksource[64];
+	double frequency;
+};
+
+static void file_read(const char *path, char *ret, size_t size)
+{
+	_cleanup_(fclosep) FILE *f = fopen(path, "re");
+
+	ret[0] = '\0';
+	if (f && fgets(ret, size, f))
+		ret[strcspn(ret, "\n")] = '\0';
+}
+
+/* What costs depend on: has it changed since it was last noted? */
+static bool host_changed(struct calibration *c)
+{
+	char clocksource[sizeof(c->clocksource)], text[32];
+	double frequency;
+	bool changed;
+
+	file_read("/sys/devices/system/clocksource/clocksource0/current_clocksource", clocksource,
+		  sizeof(clocksource));
+	file_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", text, sizeof(text));
+	frequency = strtod(text, NULL);
+	changed = strcmp(clocksource, c->clocksource) != 0 ||
+		  fabs(frequency - c->frequency) > FREQUENCY_CHANGE_RATIO * c->frequency;
+	if (changed) {
+		memcpy(c->clocksource, clocksource, sizeof(clocksource));
+		c->frequency = frequency;
+	}
+	return changed;
+}
+
+static void estimate(struct calibration *c)
+{
+	estimate_all(c->paths, c->ab_known ? &c->ab : NULL, c->ab_reason,
+		     c->result_known ? &c->result : NULL,
+		     c->burst ? "No burst has ended yet." : c->no_burst_reason, &c->estimates);
+}
+
+static void measure_ab(struct calibration *c)
+{
+	int r = ab_measure(c->directories, AB_USEC, c->paths, &c->ab);
+
+	c->ab_known = r >= 0;
+	if (r < 0)
+		snprintf(c->ab_reason, sizeof(c->ab_reason), "No own pipe could be had: %s.",
+			 strerror(-r));
+}
+
+int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],
+		    const char *const *directories, const char *no_burst_reason,
+		    struct calibration **ret_calibration)
+{
+	struct calibration *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	memcpy(c->paths, paths, sizeof(c->paths));
+	c->directories = directories;
+	host_changed(c);
+	measure_ab(c);
+	if (no_burst_reason)
+		snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "%s", no_burst_reason);
+	else
+		burst_new(directories, c->no_burst_reason, sizeof(c->no_burst_reason), &c->burst);
+	estimate(c);
+	*ret_calibration = c;
+	return 0;
+}
+
+struct calibration *calibration_free(struct calibration *c)
+{
+	if (!c)
+		return NULL;
+	burst_free(c->burst);
+	free(c);
+	return NULL;
+}
+
+static void burst_fail(struct calibration *c, int error)
+{
+	snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "The last burst failed: %s.",
+		 strerror(-error));
+	c->burst = burst_free(c->burst);
+}
+
+static void window_open(struct calibration *c, uint64_t now_usec)
+{
+	int r;
+
+	measure_ab(c);
+	r = burst_begin(c->burst);
+	if (r >= 0)
+		r = burst_stimulate(c->burst);
+	if (r < 0) {
+		burst_fail(c, r);
+		return;
+	}
+	c->in_window = true;
+	c->window_usec = now_usec;
+}
+
+static void window_close(struct calibration *c, uint64_t now_usec)
+{
+	int r = burst_end(c->burst, &c->result);
+
+	c->in_window = false;
+	c->n_bursts++;
+	c->bursts_usec += now_usec - c->window_usec;
+	c->due_usec = now_usec + INTERVAL_USEC;
+	if (r < 0)
+		burst_fail(c, r);
+	else
+		c->result_known = true;
+}
+
+uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_changed)
+{
+	*ret_changed = false;
+	if (c->in_window) {
+		if (now_usec - c->window_usec < WINDOW_USEC)
+			return WINDOW_USEC - (now_usec - c->window_usec);
+		window_close(c, now_usec);
+		estimate(c);
+		*ret_changed = true;
+		return LOOK_USEC;
+	}
+	if (!host_changed(c) && now_usec < c->due_usec)
+		return LOOK_USEC;
+	if (c->burst)
+		window_open(c, now_usec);
+	if (c->in_window)
+		return WINDOW_USEC;
+
+	measure_ab(c);
+	estimate(c);
+	c->due_usec = now_usec + INTERVAL_USEC;
+	*ret_changed = true;
+	return LOOK_USEC;
+}
+
+const struct estimates *calibration_estimates(const struct calibration *c)
+{
+	return &c->estimates;
+}
+
+uint64_t calibration_bursts(const struct calibration *c, uint64_t *ret_usec)
+{
+	*ret_usec = c->bursts_usec;
+	return c->n_bursts;
+}
