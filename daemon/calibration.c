@@ -178,6 +178,11 @@ uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_ch
 	return LOOK_USEC;
 }
 
+bool calibration_reattaches(const struct calibration *c)
+{
+	return c->burst;
+}
+
 const struct estimates *calibration_estimates(const struct calibration *c)
 {
 	return &c->estimates;

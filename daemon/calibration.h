@@ -34,6 +34,9 @@ static inline void calibration_freep(struct calibration **c)
  */
 uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_changed);
 
+/* Will there be bursts? */
+bool calibration_reattaches(const struct calibration *c);
+
 const struct estimates *calibration_estimates(const struct calibration *c);
 
 /* Windows of bursts so far, and the time that they lasted, both for the own cost. */

@@ -13,12 +13,6 @@
  * contradiction. */
 #define BLIND_MAX_RATIO 0.5
 
-static void figure_unknown(struct cost_figure *f, const char *reason)
-{
-	memset(f, 0, sizeof(*f));
-	snprintf(f->reason, sizeof(f->reason), "%s", reason);
-}
-
 static void figure_set(struct cost_figure *f, double seconds, double error_seconds)
 {
 	memset(f, 0, sizeof(*f));
@@ -61,7 +55,7 @@ static void find_blind(const struct cost_figure *ab, const struct cost_figure *o
 		       struct cost_figure *ret)
 {
 	if (!ab->known || !own->known) {
-		figure_unknown(ret, "A/B and burst are not both known.");
+		cost_figure_unknown(ret, "A/B and burst are not both known.");
 		return;
 	}
 	figure_set(ret, fmax(ab->seconds - own->seconds, 0),
@@ -82,7 +76,7 @@ static void estimate_undivided(struct cost_estimate *e, const struct cost_figure
 	e->undivided = true;
 	e->agreement = COST_SINGLE;
 	for (int stage = 0; stage < COST_STAGES; stage++)
-		figure_unknown(&e->stages[stage], "Only the whole is known, from A/B.");
+		cost_figure_unknown(&e->stages[stage], "Only the whole is known, from A/B.");
 }
 
 /*
@@ -105,11 +99,11 @@ static void estimate_from_burst(struct cost_estimate *e, enum update_kind kind,
 		figure_add(&e->stages[COST_UPDATE], call);
 	}
 	if (kind == UPDATE_CMTIME && !blind->known)
-		figure_unknown(
+		cost_figure_unknown(
 			&e->stages[COST_SUPERBLOCK],
 			"It is inline in the writer, and nothing on this kernel switches it off.");
 	if (kind == UPDATE_ATIME && !e->stages[COST_SUPERBLOCK].known)
-		figure_unknown(
+		cost_figure_unknown(
 			&e->stages[COST_SUPERBLOCK],
 			"Reads take it only when the time has changed; it is part of the update.");
 
@@ -126,7 +120,7 @@ static void find_call(const struct ab *ab, const struct burst_result *burst,
 {
 	struct cost_figure own;
 
-	figure_unknown(ret, "A/B and burst are not both known.");
+	cost_figure_unknown(ret, "A/B and burst are not both known.");
 	if (!ab || !burst)
 		return;
 	for (int pipe = 0; pipe < PIPE_KINDS && !ret->known; pipe++) {
@@ -145,10 +139,10 @@ static void estimate_one(enum pipe_kind pipe, enum update_kind kind, const struc
 	if (ab)
 		e->by[COST_AB] = ab->updates[pipe][kind];
 	else
-		figure_unknown(&e->by[COST_AB], ab_reason);
-	figure_unknown(&e->by[COST_SAMPLE], "Nothing was sampled.");
+		cost_figure_unknown(&e->by[COST_AB], "%s", ab_reason);
+	cost_figure_unknown(&e->by[COST_SAMPLE], "Nothing was sampled.");
 	if (!burst) {
-		figure_unknown(&e->by[COST_BURST], burst_reason);
+		cost_figure_unknown(&e->by[COST_BURST], "%s", burst_reason);
 		estimate_undivided(e, &e->by[COST_AB]);
 		return;
 	}
@@ -189,14 +183,10 @@ void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const s
 					     e);
 				continue;
 			}
-			figure_unknown(&e->whole,
-				       paths[pipe][kind] == PATH_REMOVED
-					       ? "This kernel makes no such update."
-					       : "Whether this kernel pays is not known.");
-			for (int stage = 0; stage < COST_STAGES; stage++)
-				e->stages[stage] = e->whole;
-			for (int by = 0; by < COST_ESTIMATORS; by++)
-				e->by[by] = e->whole;
+			cost_estimate_unknown(e,
+					      paths[pipe][kind] == PATH_REMOVED
+						      ? "This kernel makes no such update."
+						      : "Whether this kernel pays is not known.");
 		}
 }
 

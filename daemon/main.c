@@ -101,6 +101,19 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
+static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct daemon *d = userdata;
+	uint64_t next_usec = service_step(d->service);
+	int r;
+
+	(void)usec;
+	if (next_usec == UINT64_MAX)
+		return 0;
+	r = sd_event_source_set_time_relative(source, next_usec);
+	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
 static int on_wake(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
 	(void)source;
@@ -187,6 +200,8 @@ static int add_collection(struct daemon *d)
 
 	r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
 				       SERVICE_COLLECT_SEC * UINT64_C(1000000), 0, on_timer, d);
+	if (r >= 0)
+		r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, 0, 0, on_step, d);
 	if (r < 0)
 		return r;
 	if (fd >= 0)
@@ -290,7 +305,7 @@ static int daemon_start(struct daemon *d)
 			return fail_os("Starting on the bus failed", r);
 	}
 
-	r = privilege_drop(service_permitted, d->service);
+	r = privilege_drop(service_reattaches(d->service), service_permitted, d->service);
 	if (r < 0)
 		log_message(LOG_WARNING, "Cannot give up capabilities: %s.", strerror(-r));
 	return 0;

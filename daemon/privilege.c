@@ -17,9 +17,9 @@ static int effective_drop(void)
 	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : 0;
 }
 
-int privilege_drop(privilege_works_fn works, void *userdata)
+int privilege_drop(bool reattaches, privilege_works_fn works, void *userdata)
 {
-	bool keep;
+	bool keep_bpf, keep_perfmon;
 	int r;
 
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
@@ -29,10 +29,14 @@ int privilege_drop(privilege_works_fn works, void *userdata)
 	r = effective_drop();
 	if (r < 0)
 		return r;
-	keep = !works(userdata) && capng_have_capability(CAPNG_PERMITTED, CAP_BPF);
+	keep_bpf = (reattaches || !works(userdata)) &&
+		   capng_have_capability(CAPNG_PERMITTED, CAP_BPF);
+	keep_perfmon = reattaches && capng_have_capability(CAPNG_PERMITTED, CAP_PERFMON);
 
 	capng_clear(CAPNG_SELECT_CAPS);
-	if (keep)
+	if (keep_bpf)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_BPF);
+	if (keep_perfmon)
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_PERFMON);
 	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : 0;
 }

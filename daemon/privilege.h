@@ -12,8 +12,9 @@ typedef bool (*privilege_works_fn)(void *userdata);
  * Gives up every capability, for good: effective, permitted, inheritable and ambient. What is
  * attached stays attached. Where @works says that all this is too much, CAP_BPF is kept:
  * before 5.13 (with kernel.unprivileged_bpf_disabled) bpf(2) refuses even the reading of maps
- * without it. Returns 0 or -errno.
+ * without it. Where programs will be attached again (@reattaches), CAP_BPF and CAP_PERFMON are
+ * kept. Returns 0 or -errno.
  */
-int privilege_drop(privilege_works_fn works, void *userdata);
+int privilege_drop(bool reattaches, privilege_works_fn works, void *userdata);
 
 #endif

@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "accounts.h"
+#include "calibration.h"
 #include "cgroups.h"
 #include "check.h"
 #include "collector.h"
@@ -39,6 +40,8 @@ struct service {
 	struct accounts *accounts;
 	struct cgroups *cgroups;
 	struct collector *collector;
+	struct calibration *calibration; /* NULL: nothing is measured */
+	const char *directories[6];	 /* for FIFOs of our own, NULL-terminated */
 
 	int exit_code;
 	char counting_reason[512];
@@ -68,14 +71,14 @@ static void clocksource_read(char *ret, size_t size)
 
 static void find_verdict(struct service *s)
 {
+	static const char *const usual[] = { "/run", "/dev/shm", "/tmp", "/var/tmp" };
 	const char *runtime = getenv("RUNTIME_DIRECTORY");
-	const char *directories[] = { "/run", "/dev/shm", "/tmp", "/var/tmp", NULL, NULL };
+	size_t n = 0;
 
-	if (runtime) {
-		memmove(directories + 1, directories, sizeof(directories) - sizeof(*directories));
-		directories[0] = runtime;
-	}
-	verdict_find(symbols_has, s->symbols, directories, &s->verdict);
+	if (runtime)
+		s->directories[n++] = runtime;
+	memcpy(s->directories + n, usual, sizeof(usual));
+	verdict_find(symbols_has, s->symbols, s->directories, &s->verdict);
 }
 
 /* Open, load, attach. Returns 0 or -errno; on failure nothing is attached. */
@@ -134,6 +137,53 @@ static int start_counting(struct service *s)
 		return r;
 	tracer_memory(s->tracer, &memory);
 	return collector_new(&memory, s->accounts, s->cgroups, &s->collector);
+}
+
+static void paths_copy(const struct service *s, enum path_state ret[PIPE_KINDS][UPDATE_KINDS])
+{
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++)
+			ret[pipe][kind] = s->verdict.paths[pipe][kind].state;
+}
+
+static void charge_unit_costs(struct service *s)
+{
+	const struct estimates *estimates = calibration_estimates(s->calibration);
+
+	for (int pipe = 0; s->accounts && pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++) {
+			const struct cost_figure *whole = &estimates->updates[pipe][kind].whole;
+
+			if (whole->known)
+				accounts_set_unit_cost(s->accounts, pipe, kind, whole->seconds);
+		}
+}
+
+static int start_calibration(struct service *s)
+{
+	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
+	int r;
+
+	paths_copy(s, paths);
+	r = calibration_new(paths, s->directories, s->tracer ? NULL : s->counting_reason,
+			    &s->calibration);
+	if (r >= 0)
+		charge_unit_costs(s);
+	return r;
+}
+
+uint64_t service_step(struct service *s)
+{
+	bool changed;
+	uint64_t next_usec;
+
+	if (!s->calibration)
+		return UINT64_MAX;
+	next_usec = calibration_step(s->calibration, clock_usec(CLOCK_MONOTONIC), &changed);
+	/* What was done until now is charged with what was known until now. */
+	if (changed && service_collect(s) >= 0)
+		charge_unit_costs(s);
+	return next_usec;
 }
 
 static void __attribute__((format(printf, 2, 3)))
@@ -219,6 +269,8 @@ int service_new(const struct config *config, struct service **ret_service)
 			 "The mode is off: nothing is attached.");
 	else
 		r = start_counting(s);
+	if (r >= 0 && s->configured_mode != MODE_OFF)
+		r = start_calibration(s);
 	if (r < 0)
 		return r;
 	find_state(s);
@@ -233,6 +285,7 @@ struct service *service_free(struct service *s)
 	if (!s)
 		return NULL;
 	snapshot_unref(s->last);
+	calibration_free(s->calibration);
 	collector_free(s->collector);
 	cgroups_free(s->cgroups);
 	accounts_free(s->accounts);
@@ -263,6 +316,11 @@ const char *service_reconfigure(struct service *s, const struct config *config)
 int service_collect(struct service *s)
 {
 	return s->collector ? collector_collect(s->collector, clock_usec(CLOCK_MONOTONIC)) : 0;
+}
+
+bool service_reattaches(const struct service *s)
+{
+	return s->calibration && calibration_reattaches(s->calibration);
 }
 
 bool service_permitted(void *userdata)
@@ -333,6 +391,19 @@ static const char *mode_reason(const struct service *s)
 	}
 }
 
+static void fill_unit_costs(const struct service *s, struct snapshot *out)
+{
+	if (s->calibration) {
+		memcpy(out->unit_costs, calibration_estimates(s->calibration)->updates,
+		       sizeof(out->unit_costs));
+		return;
+	}
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++)
+			cost_estimate_unknown(&out->unit_costs[pipe][kind],
+					      "The mode is off: nothing is measured.");
+}
+
 static int fill(const struct service *s, struct snapshot *out)
 {
 	const char *reason;
@@ -366,6 +437,7 @@ static int fill(const struct service *s, struct snapshot *out)
 				.reason = reason,
 			};
 		}
+	fill_unit_costs(s, out);
 	r = fill_programs(s, out);
 	if (r < 0 || !s->tracer)
 		return r;

@@ -42,6 +42,13 @@ int service_get(void *userdata, struct snapshot **ret_snapshot);
 int service_collect(struct service *s);
 int service_wake_fd(const struct service *s); /* -1: none */
 
+/* Keeps the unit costs up to date. Returns in how many microseconds to call again; UINT64_MAX:
+ * never. */
+uint64_t service_step(struct service *s);
+
+/* Will BPF programs be attached again while it runs? */
+bool service_reattaches(const struct service *s);
+
 /* A privilege_works_fn: @userdata is the service. */
 bool service_permitted(void *userdata);
 
