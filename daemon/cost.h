@@ -57,8 +57,23 @@ struct cost_estimate {
 	enum cost_agreement agreement;		/* where the whole is known */
 };
 
+/* Sets the whole, its stages and all opinions to not known, for @reason. */
+void cost_estimate_unknown(struct cost_estimate *e, const char *reason);
+
 /* The seconds, or with @error the standard error as a share of them. */
 double cost_figure_value(const struct cost_figure *f, bool error);
+
+/* Says in a sentence why there is none. */
+__attribute__((format(printf, 2, 3))) void cost_figure_unknown(struct cost_figure *f,
+							       const char *format, ...);
+
+/*
+ * The mean of the middle half of @samples (which get sorted), with the standard error of such a
+ * mean: interrupts and other rare disturbances fall out, and a coarse clock averages out, as it
+ * would not in a median. Returns 0, or -1 with fewer than COST_MIN_SAMPLES.
+ */
+#define COST_MIN_SAMPLES 12
+int cost_figure_average(double *samples, size_t n, struct cost_figure *ret);
 
 const char *cost_agreement_name(enum cost_agreement agreement);
 const char *cost_stage_name(enum cost_stage stage);
