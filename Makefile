@@ -35,7 +35,7 @@ CFLAGS ?= -O2 -g
 # -iquote keeps headers such as pipe.h from standing in for the system's.
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DPIPEWATCH_VERSION='"$(VERSION)"' \
 	-Iinclude -iquote daemon -iquote $(BUILD) $(shell $(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
-ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) $(LDLIBS)
+ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm $(LDLIBS)
 
 DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.c))
 LIBRARY := $(BUILD)/daemon.a
@@ -87,6 +87,11 @@ $(BUILD)/pipewatchd: $(BUILD)/daemon/main.o $(LIBRARY)
 $(BUILD)/tests/test-%: tests/unit/test-%.c $(LIBRARY) | $(BUILD)/tests/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(shell $(PKG_CONFIG) --cflags --libs cmocka) $(ALL_LDLIBS) -o $@
+
+# Programs that measure, most of them in guests.
+$(BUILD)/bench/%: tests/bench/%.c $(LIBRARY) | $(BUILD)/bench/
+	$(call say,BENCH,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(ALL_LDLIBS) -o $@
 
 check-unit: $(UNIT_TESTS)
 

@@ -189,7 +189,7 @@ static void conclude_update(const struct data *d, const enum path_state paths[][
 	else if (update == UPDATE_FSNOTIFY)
 		cost_figure_unknown(
 			ret,
-			"Not measured by A/B: with a watch of ours every pipe of the host would pay.");
+			"A/B does not tell: with a watch of ours every pipe of the host would pay.");
 	else if (update == UPDATE_ATIME)
 		conclude_atime(d, kind, &ab->reads[kind], ret);
 	else if (kind == PIPE_FIFO && paths[PIPE_ANONYMOUS][UPDATE_CMTIME] == PATH_REMOVED)

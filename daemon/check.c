@@ -62,6 +62,36 @@ static void print_measurable(const struct check *c, FILE *f)
 	}
 }
 
+static void print_costs(const struct check *c, FILE *f)
+{
+	fprintf(f, "\nWhat one update costs here, by A/B on own pipes (with standard error)\n\n");
+	if (!c->ab) {
+		fprintf(f, "  not measured: %s\n", c->ab_reason);
+		return;
+	}
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		for (int update = 0; update < UPDATE_KINDS; update++) {
+			const struct cost_figure *cost = &c->ab->updates[pipe][update];
+			bool write = update == UPDATE_CMTIME;
+			const struct cost_figure *whole = write ? &c->ab->writes[pipe]
+								: &c->ab->reads[pipe];
+
+			fprintf(f, "  %-9s %-8s  ", pipe_kind_name(pipe), update_kind_name(update));
+			if (!cost->known)
+				fprintf(f, "not known: %s\n", cost->reason);
+			else if (!whole->known)
+				fprintf(f, "%.1f +/- %.1f ns\n", cost->seconds * 1e9,
+					cost->error_seconds * 1e9);
+			else
+				fprintf(f,
+					"%.1f +/- %.1f ns of the %.0f ns that a %s of %d bytes takes\n",
+					cost->seconds * 1e9, cost->error_seconds * 1e9,
+					whole->seconds * 1e9, write ? "write" : "read",
+					ROUND_BYTES);
+		}
+	}
+}
+
 int check_print(const struct check *c, FILE *f)
 {
 	char release[128], machine[128];
@@ -90,6 +120,7 @@ int check_print(const struct check *c, FILE *f)
 		: c->counting_exit == PIPEWATCH_EXIT_UNAVAILABLE ? "no: not possible on this kernel"
 								 : "no: it failed");
 	print_measurable(c, f);
+	print_costs(c, f);
 	if (c->counting_exit != 0)
 		fprintf(f, "\nWhy not: %s\n", c->counting_reason);
 
