@@ -31,7 +31,7 @@ struct ab {
  * many short rounds, of whose differences the middle half is averaged: interrupts and changes of
  * the frequency touch all variants alike. @directories (NULL-terminated) are tried in turn for the
  * FIFO. Returns 0, always with every figure known or with its reason, or -errno when no own pipe or
- * no thread can be had.
+ * no thread can be had, -EBUSY where it did not get to run at all.
  */
 int ab_measure(const char *const *directories, unsigned int duration_usec,
 	       const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], struct ab *ret);

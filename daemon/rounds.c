@@ -40,7 +40,7 @@ struct rounds {
 	atomic_bool stop;
 	atomic_size_t n_done; /* rounds[] up to here is not written to any more */
 	sem_t done;
-	int error; /* valid after done */
+	atomic_int error; /* valid after done */
 
 	char *directories[DIRECTORIES_MAX + 1];
 	struct own_pipe pipes[PIPE_KINDS]; /* the thread's */
@@ -328,6 +328,9 @@ int rounds_run(const char *const *directories, unsigned int duration_usec,
 	if (done && r->error < 0)
 		return r->error;
 	r->n = atomic_load(&r->n_done);
+	/* It may not even have got so far as to say what is missing. */
+	if (!done && r->n == 0)
+		return -EBUSY;
 
 	*ret_rounds = r;
 	r = NULL;

@@ -39,8 +39,8 @@ struct rounds;
 /*
  * Runs for @duration_usec in a thread of its own, which stays on one CPU and yields to everybody;
  * where others keep it from running, what it has until then is what there is. Returns 0, or -errno
- * when no pipe or thread can be had; without a FIFO, or without O_NOATIME, only that variant is
- * missing.
+ * when no pipe or thread can be had, -EBUSY where the thread did not get to run at all; without a
+ * FIFO, or without O_NOATIME, only that variant is missing.
  */
 int rounds_run(const char *const *directories, unsigned int duration_usec,
 	       struct rounds **ret_rounds);
