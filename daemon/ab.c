@@ -72,6 +72,10 @@ static bool write_ns(const struct data *d, size_t round, enum pipe_kind kind, do
 
 static void figure_from_ns(const struct data *d, size_t n, struct cost_figure *ret)
 {
+	if (d->n == 0) {
+		cost_figure_unknown(ret, "Not one round came about: other work kept the CPU busy.");
+		return;
+	}
 	if (cost_figure_average(d->samples, n, ret) < 0) {
 		cost_figure_unknown(
 			ret, "Only %zu of %zu rounds could be used: other work kept the CPU busy.",
@@ -236,12 +240,14 @@ int ab_measure(const char *const *directories, unsigned int duration_usec,
 	       const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], struct ab *ret)
 {
 	_cleanup_(rounds_freep) struct rounds *r = NULL;
-	const char *missing[PIPE_KINDS][2];
+	const char *missing[PIPE_KINDS][2] = { 0 };
 	const struct round *list;
 	size_t n;
 	int error;
 
 	error = rounds_run(directories, duration_usec, &r);
+	if (error == -EBUSY)
+		return ab_conclude(NULL, 0, 0, missing, paths, ret);
 	if (error < 0)
 		return error;
 	for (int kind = 0; kind < PIPE_KINDS; kind++)

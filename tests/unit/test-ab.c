@@ -171,7 +171,7 @@ static void test_too_few_rounds(void **state)
 		      "Only 10 of 100 rounds could be used: other work kept the CPU busy.");
 	assert_int_equal(ab_conclude(rounds, 0, 0, all_there, old_kernel, &ab), 0);
 	assert_reason(&ab.writes[PIPE_FIFO],
-		      "Only 0 of 0 rounds could be used: other work kept the CPU busy.");
+		      "Not one round came about: other work kept the CPU busy.");
 }
 
 static void test_average(void **state)
@@ -214,7 +214,7 @@ static void test_here(void **state)
 	assert_int_equal(ab_measure(directories, 10000, nothing_known, &ab), 0);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_true((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000 <
-		    600);
+		    2000);
 	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
 	assert_true(CPU_EQUAL(&before, &after));
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), priority);
