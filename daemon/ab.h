@@ -27,11 +27,11 @@ struct ab {
 };
 
 /*
- * Measures for about @duration_usec in all (0.5 s more at most, on a CPU that others keep busy), in
- * many short rounds, of whose differences the middle half is averaged: interrupts and changes of
- * the frequency touch all variants alike. @directories (NULL-terminated) are tried in turn for the
- * FIFO. Returns 0, always with every figure known or with its reason, or -errno when no own pipe or
- * no thread can be had.
+ * Measures for about @duration_usec, after a tick of the clock (1 to 10 ms; 0.5 s more at most, on
+ * a CPU that others keep busy), in many short rounds, of whose differences the middle half is
+ * averaged: interrupts and changes of the frequency touch all variants alike. @directories
+ * (NULL-terminated) are tried in turn for the FIFO. Returns 0, always with every figure known or
+ * with its reason, or -errno when no own pipe or no thread can be had.
  */
 int ab_measure(const char *const *directories, unsigned int duration_usec,
 	       const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], struct ab *ret);

@@ -30,6 +30,9 @@
 #define GRACE_USEC    250000
 #define SLACK_USEC    2000
 
+/* The longest tick. */
+#define TICK_MAX_USEC 10000
+
 #define DIRECTORIES_MAX 8
 #define VARIANTS	(PIPE_KINDS * 2)
 
@@ -48,7 +51,8 @@ struct rounds {
 	size_t n_variants;
 	char missing[PIPE_KINDS][2][96];
 	double clock_seconds;
-	struct timespec soft_end, hard_end;
+	unsigned int duration_usec;	    /* from when the thread begins with rounds */
+	struct timespec soft_end, hard_end; /* when they are to be over, and when at the latest */
 
 	size_t n, n_max;
 	struct round *rounds;
@@ -216,11 +220,25 @@ static int open_pipes(struct rounds *r)
 	return 0;
 }
 
+/*
+ * A new inode may have been stamped by a finer clock, ahead of the one that updates are taken from:
+ * until that catches up, in the next tick, an update takes longer.
+ */
+static void await_tick(void)
+{
+	static const struct timespec nap = { .tv_nsec = 1000000 };
+	uint64_t start = clock_ns(CLOCK_REALTIME_COARSE);
+
+	for (int n = 0; n < TICK_MAX_USEC / 1000 && clock_ns(CLOCK_REALTIME_COARSE) == start; n++)
+		nanosleep(&nap, NULL);
+}
+
 static void *thread_main(void *argument)
 {
 	struct rounds *r = argument;
 	struct stored stored = { 0 };
 	uint32_t random = 2463534242;
+	struct timespec now, end;
 	size_t n = 0;
 
 	stand_back();
@@ -228,10 +246,13 @@ static void *thread_main(void *argument)
 		r->pipes[kind] = OWN_PIPE_NONE;
 	r->error = open_pipes(r);
 	r->clock_seconds = measure_clock();
+	await_tick();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = after_usec(&now, r->duration_usec);
 	for (int i = 0; i < WARM_UP_ROUNDS && r->error == 0; i++)
 		r->error = run_round(r, &random, &stored, &r->rounds[0]);
 	while (r->error == 0 && n < r->n_max && !atomic_load(&r->stop) && !is_past(&r->hard_end) &&
-	       (n < ENOUGH_ROUNDS || !is_past(&r->soft_end))) {
+	       (n < ENOUGH_ROUNDS || !is_past(&end))) {
 		r->error = run_round(r, &random, &stored, &r->rounds[n]);
 		if (r->error == 0)
 			atomic_store(&r->n_done, ++n);
@@ -266,7 +287,8 @@ static int rounds_new(const char *const *directories, unsigned int duration_usec
 			return -ENOMEM;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	r->soft_end = after_usec(&now, duration_usec);
+	r->duration_usec = duration_usec;
+	r->soft_end = after_usec(&now, duration_usec + TICK_MAX_USEC);
 	r->hard_end = after_usec(&r->soft_end, GRACE_USEC);
 
 	*ret_rounds = r;
