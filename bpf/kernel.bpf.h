@@ -25,13 +25,24 @@ struct vfsmount {
 	struct super_block *mnt_sb;
 };
 
+struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
+};
+
+struct dentry {
+	struct inode *d_inode;
+};
+
 struct path {
 	struct vfsmount *mnt;
+	struct dentry *dentry;
 };
 
 struct file {
 	unsigned int f_flags;
 	struct path f_path;
+	struct inode *f_inode;
 };
 
 struct kiocb {
@@ -66,6 +77,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
 };
 
 struct linux_binprm;
@@ -75,6 +88,20 @@ struct linux_binprm;
 static __always_inline __u64 task_cgroup_id(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+}
+
+/* 3ca1032ab7ab ("bpf: Implement get_current_task_btf and RET_PTR_TO_BTF_ID", 5.11): no calls to
+ * read its fields. */
+static __always_inline __u64 current_switches(void)
+{
+	struct task_struct *task;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
+		task = bpf_get_current_task_btf();
+		return task->nvcsw + task->nivcsw;
+	}
+	task = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Timed bursts: for a short window every call of the functions that update a pipe's times is timed, by BPF programs at their
- * entry and exit. Between windows nothing is attached.
+ * Timed bursts: for a short window every call of the functions that update a pipe's times is timed,
+ * by BPF programs at their entry and exit. Between windows nothing is attached.
  */
 #ifndef PIPEWATCH_BURST_H
 #define PIPEWATCH_BURST_H
@@ -13,15 +13,17 @@
 struct burst;
 
 struct burst_stage {
-	struct cost_figure cost; /* self time of one update, on average over all updates, the pair's own cost subtracted */
+	struct cost_figure cost; /* self time of one update, on average over all updates, the pair's
+				    own cost subtracted */
 	uint64_t calls;
 };
 
 struct burst_result {
-	/* As others cause them, and as our own pipe does in the same window: what A/B can be compared with. */
+	/* As others cause them, and as our own pipe does in the same window: what A/B can be
+	 * compared with. */
 	struct burst_stage others[PIPE_KINDS][UPDATE_KINDS][COST_STAGES];
 	struct burst_stage own[PIPE_KINDS][UPDATE_KINDS][COST_STAGES];
-	double pair_seconds;	 /* what a pair measures on a function that does nothing */
+	double pair_seconds; /* what a pair measures on a function that does nothing */
 	double clock_read_seconds;
 	uint64_t switched; /* samples thrown away: a context switch inside */
 	uint64_t outliers; /* and those far above the rest: an interrupt inside */
@@ -29,7 +31,8 @@ struct burst_result {
 };
 
 /*
- * Opens, loads and calibrates; nothing stays attached. Returns 0; -EOPNOTSUPP when reading the clock costs more than what would be measured
+ * Opens, loads and calibrates; nothing stays attached. Returns 0; -EOPNOTSUPP when reading the
+ * clock costs more than what would be measured
  * (*ret_reason says so, with the clock source); or -errno with a reason. @reason: 256 bytes.
  */
 int burst_new(const char *const *directories, char *ret_reason, size_t size,
@@ -41,13 +44,25 @@ static inline void burst_freep(struct burst **b)
 	burst_free(*b);
 }
 
-/* Attaches for a window. Returns 0 or -errno. */
+/*
+ * Begins to attach for a window, in a child process, since that takes up to a second. Returns 0 or
+ * -errno. burst_ready() is 1 when all is attached and the window open, 0 as long as it is not,
+ * -errno when it never will be.
+ */
 int burst_begin(struct burst *b);
+int burst_ready(struct burst *b);
 
-/* Moves bytes through an own pipe and FIFO, so that there is something to time even on an idle host. Under 2 ms. */
+/*
+ * Moves bytes through an own pipe and FIFO, so that there is something to time even on an idle
+ * host. Under 2 ms. -EAGAIN: the window is not open.
+ */
 int burst_stimulate(struct burst *b);
 
-/* Detaches and sums up what was timed since burst_begin(). Where there were too few calls a figure is not known. */
+/*
+ * Closes the window, has the child detach, and sums up what was timed. Where there were too few
+ * calls a figure is not known. The child may take a second for it; burst_free() and the next
+ * burst_begin() wait for it.
+ */
 int burst_end(struct burst *b, struct burst_result *ret);
 
 #endif

@@ -11,6 +11,7 @@
 
 #define AB_USEC	      20000
 #define WINDOW_USEC   UINT64_C(200000)
+#define AWAIT_USEC    UINT64_C(20000)
 #define LOOK_USEC     UINT64_C(10000000)
 #define INTERVAL_USEC UINT64_C(60000000)
 
@@ -24,7 +25,7 @@ struct calibration {
 	char no_burst_reason[256];
 	struct burst *burst; /* NULL: with the reason above */
 	bool in_window;
-	uint64_t window_usec; /* when it began */
+	uint64_t window_usec; /* when it opened; 0: not yet */
 	uint64_t due_usec;
 	uint64_t n_bursts, bursts_usec;
 
@@ -123,19 +124,34 @@ static void burst_fail(struct calibration *c, int error)
 	c->burst = burst_free(c->burst);
 }
 
-static void window_open(struct calibration *c, uint64_t now_usec)
+static void window_open(struct calibration *c)
 {
 	int r;
 
 	measure_ab(c);
 	r = burst_begin(c->burst);
-	if (r >= 0)
-		r = burst_stimulate(c->burst);
 	if (r < 0) {
 		burst_fail(c, r);
 		return;
 	}
 	c->in_window = true;
+	c->window_usec = 0;
+}
+
+/* The window opens when all is attached. */
+static void window_await(struct calibration *c, uint64_t now_usec)
+{
+	int r = burst_ready(c->burst);
+
+	if (r == 0)
+		return;
+	if (r > 0)
+		r = burst_stimulate(c->burst);
+	if (r < 0) {
+		burst_fail(c, r);
+		c->in_window = false;
+		return;
+	}
 	c->window_usec = now_usec;
 }
 
@@ -156,6 +172,11 @@ static void window_close(struct calibration *c, uint64_t now_usec)
 uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_changed)
 {
 	*ret_changed = false;
+	if (c->in_window && c->window_usec == 0) {
+		window_await(c, now_usec);
+		if (c->in_window)
+			return c->window_usec == 0 ? AWAIT_USEC : WINDOW_USEC;
+	}
 	if (c->in_window) {
 		if (now_usec - c->window_usec < WINDOW_USEC)
 			return WINDOW_USEC - (now_usec - c->window_usec);
@@ -167,9 +188,9 @@ uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_ch
 	if (!host_changed(c) && now_usec < c->due_usec)
 		return LOOK_USEC;
 	if (c->burst)
-		window_open(c, now_usec);
+		window_open(c);
 	if (c->in_window)
-		return WINDOW_USEC;
+		return AWAIT_USEC;
 
 	measure_ab(c);
 	estimate(c);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Times in buckets, each with its sum, so that a mean over buckets is exact and only the decision
+ * what to leave out is as coarse as they are. Pure arithmetic.
+ */
+#ifndef PIPEWATCH_HISTOGRAM_H
+#define PIPEWATCH_HISTOGRAM_H
+
+#include <stdint.h>
+
+#define HISTOGRAM_BUCKETS 64
+
+struct histogram {
+	struct {
+		uint64_t count;
+		uint64_t sum_ns;
+	} buckets[HISTOGRAM_BUCKETS]; /* ascending */
+};
+
+struct histogram_mean {
+	uint64_t count; /* of all times, outliers among them */
+	uint64_t outliers;
+	double mean_ns; /* without outliers; 0 when there are no times */
+	double error_ns;
+};
+
+/*
+ * The mean and its standard error. Times above @outlier_medians medians are not of the same kind as
+ * the rest: an interrupt inside, a hypervisor that ran somebody else.
+ */
+void histogram_mean(const struct histogram *h, unsigned int outlier_medians,
+		    struct histogram_mean *ret);
+
+#endif
