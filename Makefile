@@ -70,6 +70,7 @@ $(BUILD)/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 $(BUILD)/daemon/tracer.o: $(BUILD)/pipewatch.skel.h
 $(BUILD)/daemon/burst-pairs.o: $(BUILD)/burst.skel.h
+$(BUILD)/daemon/sampler.o: $(BUILD)/sampler.skel.h
 
 $(BUILD)/daemon/%.o: daemon/%.c | $(BUILD)/daemon/
 	$(call say,CC,$@)

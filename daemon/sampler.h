@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sampling: a clock interrupt on every CPU, a few dozen times a second, asks whether the kernel is inside a pipe operation, and
- * in which metadata function of it. Costs next to nothing, gives CPU time by process, and is right on average only.
+ * Sampling: a timer on every CPU, a few dozen times a second, asks whether the kernel is inside a
+ * pipe operation, and in which metadata function of it. Costs next to nothing, gives CPU time by
+ * process, and is right on average only.
+ *
+ * Counted is what runs inside the pipe's own read and write function, system call entry and the
+ * like left out, and without the BPF programs that observe these functions. Of the cmtime update
+ * the write access to the superblock is missing, which is inline in the writer. fsnotify runs after
+ * the pipe's function; it is seen where the system call itself is read, write, readv or writev (not
+ * io_uring, not splice), and on x86 only.
  */
 #ifndef PIPEWATCH_SAMPLER_H
 #define PIPEWATCH_SAMPLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,19 +21,23 @@
 
 struct sampler;
 
-/* CPU time of one process since the sampler began, seconds per sample times samples. */
+/* Of one process since the sampler began. Samples tell the error: ns are good to 1/sqrt(samples).
+ */
 struct sampler_process {
-	uint32_t tgid;
+	uint32_t tgid; /* 0: those that there was no room for */
 	uint64_t start_boottime_ns;
-	uint64_t pipe_samples;			/* in pipe operations as a whole, their metadata included */
-	uint64_t update_samples[UPDATE_KINDS]; /* in the metadata functions of pipe operations */
+	uint64_t pipe_ns; /* in pipe operations as a whole, their metadata included */
+	uint64_t pipe_samples;
+	uint64_t update_ns[UPDATE_KINDS]; /* in the metadata functions of pipe operations */
+	uint64_t update_samples[UPDATE_KINDS];
 };
 
 /*
- * Opens a sampler at @frequency_hz on all CPUs. Returns 0 or -errno, with the cause and the remedy in @ret_reason (perf_event_paranoid and
+ * Opens a sampler at @frequency_hz (1 to 10000) on all CPUs, with room for @max_processes that use
+ * pipes. Returns 0 or -errno, with cause and remedy in @ret_reason (perf_event_paranoid and
  * CAP_SYS_ADMIN, CAP_SYSLOG for the addresses of functions, …).
  */
-int sampler_new(unsigned int frequency_hz, char *ret_reason, size_t size,
+int sampler_new(unsigned int frequency_hz, uint32_t max_processes, char *ret_reason, size_t size,
 		struct sampler **ret_sampler);
 struct sampler *sampler_free(struct sampler *s);
 
@@ -34,16 +46,28 @@ static inline void sampler_freep(struct sampler **s)
 	sampler_free(*s);
 }
 
-/* Opens CPUs that came online, closes those that went; to be called now and then. Jitters the period. */
+/*
+ * Opens CPUs that came online, closes those that went, and jitters the period, so that no load
+ * keeps step with it; to be called every few seconds. Returns 0, or the -errno of a CPU that could
+ * not be opened (that needs the same privileges as sampler_new()); the others go on.
+ */
 int sampler_refresh(struct sampler *s);
 
-/* Calls @each for each process with its sums; those of exited processes are removed after this. Returns 0 or -errno. */
+/*
+ * Calls @each for each process with its sums, and once for tgid 0 if anything was lost. Those of
+ * exited processes are removed after this. Returns 0 or -errno.
+ */
 int sampler_read(struct sampler *s, void (*each)(const struct sampler_process *p, void *userdata),
 		 void *userdata);
 
-/* Seconds of CPU time that one sample stands for; samples taken; samples lost for want of room. */
-double sampler_seconds(const struct sampler *s);
+/* Can updates of this kind be seen? Where not, zeros in their place mean nothing. */
+bool sampler_sees(const struct sampler *s, enum update_kind kind);
+
+/* CPUs that are sampled now; all samples taken there, idle or not, and the seconds that they stand
+ * for; samples that there was no room for. */
+unsigned int sampler_cpus(const struct sampler *s);
 uint64_t sampler_taken(const struct sampler *s);
+double sampler_seconds(const struct sampler *s);
 uint64_t sampler_lost(const struct sampler *s);
 
 #endif

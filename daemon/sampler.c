@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "cpus.h"
+#include "kallsyms.h"
+#include "perf-event.h"
+#include "pipewatch/sampler-wire.h"
+#include "process.h"
+#include "sampler-denial.h"
+#include "sampler.skel.h"
+#include "util.h"
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+#define ONLINE_PATH  "/sys/devices/system/cpu/online"
+
+/* A CPU whose timer is so late has been offline in the meantime, which ends its event for good. */
+#define DEAD_PERIODS 10
+#define DEAD_NS	     NSEC_PER_SEC
+
+/* Twice the longest period: a refresh begins a new one, and the one that it cuts short counts with
+ * it. */
+#define LONGEST_PERIODS 3
+
+_Static_assert((int)SAMPLER_UPDATES == (int)UPDATE_KINDS, "the same kinds");
+_Static_assert((int)SAMPLER_CMTIME - SAMPLER_ATIME == (int)UPDATE_CMTIME - UPDATE_ATIME &&
+		       (int)SAMPLER_FSNOTIFY - SAMPLER_ATIME == (int)UPDATE_FSNOTIFY - UPDATE_ATIME,
+	       "in the same order");
+
+struct cpu {
+	int event_fd;		/* -1: not sampled */
+	uint64_t enabled_ns;	/* CLOCK_MONOTONIC */
+	uint64_t jittered_last; /* its last sample when the period was last changed */
+};
+
+struct sampler {
+	struct sampler_bpf *skeleton;
+	uint64_t period_ns;
+	size_t n_cpus; /* possible ones */
+	struct cpu *cpus;
+	bool *online;		    /* scratch */
+	struct sampler_cpu *memory; /* what BPF writes, for each possible CPU */
+	size_t memory_size;
+	bool sees[UPDATE_KINDS];
+};
+
+/* With parts that compilers make of them. file_update_time_flags is what file_update_time jumps to,
+ * where it exists, and leaves no frame itself. */
+static const struct {
+	const char *function;
+	enum sampler_class class;
+} functions[] = {
+	{ "pipe_read", SAMPLER_PIPE },
+	{ "pipe_write", SAMPLER_PIPE },
+	{ "anon_pipe_read", SAMPLER_PIPE },
+	{ "anon_pipe_write", SAMPLER_PIPE },
+	{ "fifo_pipe_read", SAMPLER_PIPE },
+	{ "fifo_pipe_write", SAMPLER_PIPE },
+	{ "touch_atime", SAMPLER_ATIME },
+	{ "file_update_time", SAMPLER_CMTIME },
+	{ "file_update_time_flags", SAMPLER_CMTIME },
+	{ "fsnotify", SAMPLER_FSNOTIFY },
+	{ "__do_softirq", SAMPLER_SOFTIRQ },
+	{ "handle_softirqs", SAMPLER_SOFTIRQ },
+};
+
+static int find_functions(struct sampler_ranges classes[static SAMPLER_CLASSES])
+{
+	struct kallsyms_range ranges[SAMPLER_CLASSES * SAMPLER_RANGES];
+	const char *names[ARRAY_SIZE(functions) + 1] = {};
+	size_t n;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
+		names[i] = functions[i].function;
+	r = kallsyms_find("/proc/kallsyms", names, ranges, ARRAY_SIZE(ranges), &n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		struct sampler_ranges *c = &classes[functions[ranges[i].function].class];
+
+		if (c->n == SAMPLER_RANGES)
+			return -ENOSPC;
+		c->ranges[c->n++] = (struct sampler_range){ .begin = ranges[i].begin,
+							    .end = ranges[i].end };
+	}
+	return classes[SAMPLER_PIPE].n > 0 ? 0 : -ESRCH;
+}
+
+static int load(struct sampler *s, uint32_t max_processes, const struct sampler_ranges *classes)
+{
+	int r;
+
+	s->skeleton = sampler_bpf__open();
+	if (!s->skeleton)
+		return -errno;
+	s->skeleton->rodata->own_tgid = getpid();
+	s->skeleton->rodata->period_ns = s->period_ns;
+	s->skeleton->rodata->longest_ns = LONGEST_PERIODS * s->period_ns;
+	memcpy((void *)s->skeleton->rodata->classes, classes, sizeof(s->skeleton->rodata->classes));
+	r = bpf_map__set_max_entries(s->skeleton->maps.cpus, s->n_cpus);
+	if (r >= 0)
+		r = bpf_map__set_max_entries(s->skeleton->maps.processes, max_processes);
+	if (r >= 0)
+		r = sampler_bpf__load(s->skeleton);
+	if (r < 0)
+		return r;
+
+	s->memory_size = s->n_cpus * sizeof(*s->memory);
+	s->memory = mmap(NULL, s->memory_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 bpf_map__fd(s->skeleton->maps.cpus), 0);
+	if (s->memory == MAP_FAILED) {
+		s->memory = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/* The period give or take a fifth, evenly. */
+static uint64_t jittered_period(const struct sampler *s)
+{
+	uint64_t fifth = s->period_ns / 5;
+	uint32_t random;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		return s->period_ns;
+	return s->period_ns - fifth + (2 * fifth * random >> 32);
+}
+
+static int cpu_open(struct sampler *s, size_t cpu)
+{
+	_cleanup_(closep) int fd = perf_event_open_timer(cpu, jittered_period(s));
+
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(s->skeleton->progs.sample)) < 0)
+		return -errno;
+	__atomic_store_n(&s->memory[cpu].last_ns, 0, __ATOMIC_RELAXED);
+	s->cpus[cpu].jittered_last = 0;
+	s->cpus[cpu].enabled_ns = now_ns();
+	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		return -errno;
+	s->cpus[cpu].event_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+static void cpu_close(struct cpu *cpu)
+{
+	closep(&cpu->event_fd);
+	cpu->event_fd = -1;
+}
+
+static bool cpu_is_dead(const struct sampler *s, size_t cpu)
+{
+	uint64_t last = __atomic_load_n(&s->memory[cpu].last_ns, __ATOMIC_RELAXED);
+	uint64_t since = last > s->cpus[cpu].enabled_ns ? last : s->cpus[cpu].enabled_ns;
+	uint64_t now = now_ns();
+
+	return now > since && now - since > DEAD_NS + DEAD_PERIODS * s->period_ns;
+}
+
+static int cpu_jitter(struct sampler *s, size_t cpu)
+{
+	uint64_t last = __atomic_load_n(&s->memory[cpu].last_ns, __ATOMIC_RELAXED);
+	uint64_t period = jittered_period(s);
+
+	/* Each change begins a period anew: after changes faster than it none would ever end. */
+	if (last == s->cpus[cpu].jittered_last)
+		return 0;
+	s->cpus[cpu].jittered_last = last;
+	return ioctl(s->cpus[cpu].event_fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ? -errno : 0;
+}
+
+int sampler_refresh(struct sampler *s)
+{
+	int first = 0, r;
+
+	r = cpus_read(ONLINE_PATH, s->online, s->n_cpus);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->n_cpus; i++) {
+		struct cpu *cpu = &s->cpus[i];
+
+		if (cpu->event_fd >= 0 && (!s->online[i] || cpu_is_dead(s, i)))
+			cpu_close(cpu);
+		if (!s->online[i])
+			continue;
+		r = cpu->event_fd < 0 ? cpu_open(s, i) : cpu_jitter(s, i);
+		/* It went offline just now. */
+		if (r == -ENODEV)
+			continue;
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	return first;
+}
+
+int sampler_new(unsigned int frequency_hz, uint32_t max_processes, char *ret_reason, size_t size,
+		struct sampler **ret_sampler)
+{
+	_cleanup_(sampler_freep) struct sampler *s = NULL;
+	struct sampler_ranges classes[SAMPLER_CLASSES] = {};
+	int n_cpus = libbpf_num_possible_cpus();
+	enum sampler_step step = SAMPLER_STEP_ADDRESSES;
+	bool killed;
+	int r;
+
+	if (frequency_hz < 1 || frequency_hz > 10000 || max_processes < 1) {
+		snprintf(ret_reason, size, "The sampling frequency must be 1 to 10000 Hz.");
+		return -EINVAL;
+	}
+	if (n_cpus < 0) {
+		snprintf(ret_reason, size,
+			 "The CPUs that are possible here cannot be found out: %s.",
+			 strerror(-n_cpus));
+		return n_cpus;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		goto no_memory;
+	s->period_ns = NSEC_PER_SEC / frequency_hz;
+	s->cpus = calloc(n_cpus, sizeof(*s->cpus));
+	s->online = calloc(n_cpus, sizeof(*s->online));
+	if (!s->cpus || !s->online)
+		goto no_memory;
+	s->n_cpus = n_cpus;
+	for (size_t i = 0; i < s->n_cpus; i++)
+		s->cpus[i].event_fd = -1;
+
+	r = find_functions(classes);
+	if (r < 0)
+		goto denied;
+	for (int kind = 0; kind < UPDATE_KINDS; kind++)
+		s->sees[kind] = classes[SAMPLER_ATIME + kind].n > 0;
+#if !defined(__x86_64__)
+	s->sees[UPDATE_FSNOTIFY] = false;
+#endif
+
+	step = SAMPLER_STEP_PROGRAM;
+	r = load(s, max_processes, classes);
+	if (r < 0)
+		goto denied;
+
+	step = SAMPLER_STEP_EVENTS;
+	r = perf_event_try(&killed);
+	if (r >= 0)
+		r = sampler_refresh(s);
+	if (r < 0)
+		goto denied;
+
+	*ret_sampler = s;
+	s = NULL;
+	return 0;
+
+no_memory:
+	snprintf(ret_reason, size, "Out of memory.");
+	return -ENOMEM;
+denied:
+	sampler_denial_explain(step, r, ret_reason, size);
+	return r;
+}
+
+struct sampler *sampler_free(struct sampler *s)
+{
+	if (!s)
+		return NULL;
+	for (size_t i = 0; i < s->n_cpus; i++)
+		cpu_close(&s->cpus[i]);
+	if (s->memory)
+		munmap(s->memory, s->memory_size);
+	sampler_bpf__destroy(s->skeleton);
+	free(s->online);
+	free(s->cpus);
+	free(s);
+	return NULL;
+}
+
+/* For certain: what may still run must keep its sums. */
+static bool process_has_exited(const struct sampler_key *key)
+{
+	struct process p;
+	int r;
+
+	if (kill(key->tgid, 0) < 0 && errno == ESRCH)
+		return true;
+	r = process_read("/proc", key->tgid, &p);
+	return r == 0 && (p.ended || p.start_ticks != process_ticks(key->start_boottime));
+}
+
+static void report(const struct sampler_key *key, const struct sampler_sums *sums,
+		   void (*each)(const struct sampler_process *p, void *userdata), void *userdata)
+{
+	struct sampler_process p = {
+		.tgid = key->tgid,
+		.start_boottime_ns = key->start_boottime,
+		.pipe_ns = sums->pipe_ns,
+		.pipe_samples = sums->pipe_samples,
+	};
+
+	memcpy(p.update_ns, sums->update_ns, sizeof(p.update_ns));
+	memcpy(p.update_samples, sums->update_samples, sizeof(p.update_samples));
+	each(&p, userdata);
+}
+
+static void sums_add(struct sampler_sums *sum, const struct sampler_sums *add)
+{
+	sum->pipe_ns += add->pipe_ns;
+	sum->pipe_samples += add->pipe_samples;
+	for (int kind = 0; kind < SAMPLER_UPDATES; kind++) {
+		sum->update_ns[kind] += add->update_ns[kind];
+		sum->update_samples[kind] += add->update_samples[kind];
+	}
+}
+
+int sampler_read(struct sampler *s, void (*each)(const struct sampler_process *p, void *userdata),
+		 void *userdata)
+{
+	int fd = bpf_map__fd(s->skeleton->maps.processes);
+	struct sampler_key key, next;
+	struct sampler_sums sums, unattributed = {};
+	bool exited = false;
+
+	for (struct sampler_key *previous = NULL;;) {
+		int r = bpf_map_get_next_key(fd, previous, &next);
+
+		/* Only now, for the way to the next one is by its key. */
+		if (exited)
+			bpf_map_delete_elem(fd, &key);
+		if (r == -ENOENT)
+			break;
+		if (r < 0)
+			return r;
+		key = next;
+		previous = &key;
+		/* First, so that nothing can be added after the sums are read. */
+		exited = process_has_exited(&key);
+		r = bpf_map_lookup_elem(fd, &key, &sums);
+		if (r < 0)
+			return r;
+		report(&key, &sums, each, userdata);
+	}
+
+	for (size_t i = 0; i < s->n_cpus; i++)
+		sums_add(&unattributed, &s->memory[i].unattributed);
+	key = (struct sampler_key){};
+	if (unattributed.pipe_samples > 0)
+		report(&key, &unattributed, each, userdata);
+	return 0;
+}
+
+bool sampler_sees(const struct sampler *s, enum update_kind kind)
+{
+	return s->sees[kind];
+}
+
+unsigned int sampler_cpus(const struct sampler *s)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < s->n_cpus; i++)
+		n += s->cpus[i].event_fd >= 0;
+	return n;
+}
+
+uint64_t sampler_taken(const struct sampler *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n_cpus; i++)
+		n += s->memory[i].samples;
+	return n;
+}
+
+double sampler_seconds(const struct sampler *s)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < s->n_cpus; i++)
+		ns += s->memory[i].ns;
+	return (double)ns / NSEC_PER_SEC;
+}
+
+uint64_t sampler_lost(const struct sampler *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n_cpus; i++)
+		n += s->memory[i].lost;
+	return n;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (GPL-2.0-or-later OR BSD-2-Clause) */
+/*
+ * What the sampling program and the sampler share. Both sides include this file, nobody else.
+ */
+#ifndef PIPEWATCH_SAMPLER_WIRE_H
+#define PIPEWATCH_SAMPLER_WIRE_H
+
+#include <linux/types.h>
+
+/* As many as there are bits in a mask; the innermost ones of a deeper stack. */
+#define SAMPLER_FRAMES 64
+
+/* Ranges that one class of functions may consist of, parts that a compiler split off included. */
+#define SAMPLER_RANGES 16
+
+/* Addresses [begin, end) of kernel code, all above 2^63. */
+struct sampler_range {
+	__u64 begin;
+	__u64 end;
+};
+
+struct sampler_ranges {
+	__u64 n;
+	struct sampler_range ranges[SAMPLER_RANGES];
+};
+
+enum sampler_class {
+	SAMPLER_PIPE,  /* read and write of pipes */
+	SAMPLER_ATIME, /* their updates, in the order of enum update_kind */
+	SAMPLER_CMTIME,
+	SAMPLER_FSNOTIFY,
+	SAMPLER_SOFTIRQ, /* work that only happened to interrupt somebody */
+	SAMPLER_CLASSES,
+};
+
+#define SAMPLER_UPDATES 3 /* from SAMPLER_ATIME on */
+
+struct sampler_key {
+	__u64 start_boottime; /* of the process, ns since boot */
+	__u32 tgid;	      /* in the initial PID namespace */
+	__u32 padding;
+};
+
+/* Written by all CPUs, atomically. */
+struct sampler_sums {
+	__u64 pipe_ns;
+	__u64 pipe_samples;
+	__u64 update_ns[SAMPLER_UPDATES];
+	__u64 update_samples[SAMPLER_UPDATES];
+};
+
+/* Of one CPU and written by it alone, but that user space clears last_ns before it starts sampling
+ * there. */
+struct sampler_cpu {
+	__u64 last_ns; /* CLOCK_MONOTONIC at the last sample; 0: there was none */
+	__u64 samples; /* all, also those outside of the kernel or in no process */
+	__u64 ns;      /* the time that they stand for */
+	__u64 lost;    /* those in a pipe operation of a process that there was no room for */
+	struct sampler_sums unattributed; /* what these sum up to */
+	__u64 padding[4];
+};
+
+_Static_assert(sizeof(struct sampler_cpu) == 128, "two cache lines");
+
+#endif
