@@ -41,7 +41,7 @@ DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.
 LIBRARY := $(BUILD)/daemon.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c))
 
-.PHONY: all deps check check-unit check-rules demo install clean
+.PHONY: all bench deps check check-unit check-rules demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -89,6 +89,20 @@ $(BUILD)/tests/test-%: tests/unit/test-%.c $(LIBRARY) | $(BUILD)/tests/
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(shell $(PKG_CONFIG) --cflags --libs cmocka) $(ALL_LDLIBS) -o $@
 
 check-unit: $(UNIT_TESTS)
+
+# ---- the cost of counting: tests/bench/run makes a table, tests/bench/limits.sh is a test ----
+
+BENCH := $(addprefix $(BUILD)/bench/,pipe attach empty.bpf.o candidates.bpf.o)
+
+bench: $(BUILD)/pipewatchd $(BENCH)
+
+$(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard bpf/*.bpf.h include/pipewatch/*.h) | $(BUILD)/bench/
+	$(call say,BPF,$@)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(BUILD)/bench/%: tests/bench/%.c | $(BUILD)/bench/
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) $< $(shell $(PKG_CONFIG) --cflags --libs libbpf) -o $@
 
 clean:
 	$(Q)rm -rf $(BUILD)
