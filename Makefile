@@ -43,7 +43,7 @@ DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.
 LIBRARY := $(BUILD)/daemon.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c))
 
-.PHONY: all bench deps check check-unit check-rules demo install clean
+.PHONY: all bench deps check check-loads check-unit check-rules demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -116,6 +116,15 @@ $(BUILD)/load: tests/load/load.c | $(BUILD)/
 $(BUILD)/tests/bus-server: tests/bus/server.c $(LIBRARY) | $(BUILD)/tests/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(ALL_LDLIBS) -o $@
+
+LOADS := $(patsubst tests/load/%.c,$(BUILD)/tests/load/%,$(wildcard tests/load/*.c))
+
+$(BUILD)/tests/load/%: tests/load/%.c | $(BUILD)/tests/load/
+	$(call say,TEST,$@)
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) $< -pthread \
+		$(shell $(PKG_CONFIG) --cflags --libs libbpf) -o $@
+
+check-loads: $(LOADS)
 
 check-unit: $(UNIT_TESTS)
 
