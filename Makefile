@@ -105,9 +105,13 @@ install: $(BUILD)/pipewatchd
 
 # ---- tests ----
 
+# For tests that decide which allocations of the library fail.
+WRAPS := -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=reallocarray
+wraps = $(if $(shell grep -s '"oom.h"' $<),$(WRAPS))
+
 $(BUILD)/tests/test-%: tests/unit/test-%.c $(LIBRARY) | $(BUILD)/tests/
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(shell $(PKG_CONFIG) --cflags --libs cmocka) $(ALL_LDLIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $(wraps) $< $(LIBRARY) $(shell $(PKG_CONFIG) --cflags --libs cmocka) $(ALL_LDLIBS) -o $@
 
 $(BUILD)/load: tests/load/load.c | $(BUILD)/
 	$(call say,CC,$@)
