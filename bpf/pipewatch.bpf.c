@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0-or-later OR BSD-2-Clause)
 /*
- * Counts successful reads and writes of pipes per thread. The two fexit programs run on every pipe operation of
- * the host, so their common path is kept to a comparison of the slot's key and of the file's mount, and two additions;
- * all else is in account_slow(). The other programs keep the identity of a slot true.
+ * Counts successful reads and writes of pipes per thread. The two fexit programs run on every pipe
+ * operation of the host, so their common path is kept to a comparison of the slot's key and of the
+ * file's mount, and two additions; all else is in account_slow(). The other programs keep the
+ * identity of a slot true.
  */
 #include "kernel.bpf.h"
 #include "slot.bpf.h"
@@ -11,13 +12,13 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u32 own_tgid;	      /* the daemon: its own operations are left out */
+const volatile __u32 own_tgid; /* the daemon: its own operations are left out */
 const volatile __u64 wake_at_exited = WIRE_SLOTS / 4; /* exited slots that wake the collector */
 
 /* The one mount of pipefs, learnt from the first anonymous pipe seen. It never goes away. */
 struct vfsmount *pipe_mount;
 
-/* Wakes the collector when exited slots pile up; never carries data, so that no event can be lost. */
+/* Wakes the collector when exited slots pile up; never carries data, so no event can be lost. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -83,7 +84,8 @@ static __always_inline enum wire_pipe file_pipe(struct file *file)
 	return WIRE_ANONYMOUS;
 }
 
-/* The first operation of a thread on a kind of pipe, any operation on a FIFO, or on a slot not in its own place. */
+/* The first operation of a thread on a kind of pipe, any operation on a FIFO, or on a slot not in
+ * its own place. */
 static __always_inline int account_slow(__u64 *ctx, enum wire_direction direction)
 {
 	struct kiocb *iocb = (void *)ctx[0];
@@ -120,10 +122,12 @@ static __noinline int write_slow(__u64 *ctx)
 	return account_slow(ctx, WIRE_WRITE);
 }
 
-/* ctx: the kiocb, the iov_iter, the result. Anything not positive has moved nothing and updated nothing. */
+/* ctx: the kiocb, the iov_iter, the result. Anything not positive has moved nothing and updated
+ * nothing. */
 static __always_inline int account(__u64 *ctx, enum wire_direction direction)
 {
-	/* Called first, so that little has to be kept in callee-saved registers, which cost a push and a pop each. */
+	/* Called first, so that little has to be kept in callee-saved registers, which cost a push
+	 * and a pop each. */
 	__u32 tid = bpf_get_current_pid_tgid();
 	__s64 length = ctx[2];
 	struct kiocb *iocb = (void *)ctx[0];
@@ -142,7 +146,8 @@ static __always_inline int account(__u64 *ctx, enum wire_direction direction)
 	return 0;
 }
 
-/* Attached to what this kernel has: pipe_read or anon_pipe_read (which fifo_pipe_read calls), likewise for write. */
+/* Attached to what this kernel has: pipe_read or anon_pipe_read (which fifo_pipe_read calls),
+ * likewise for write. */
 SEC("fexit/pipe_read")
 int pipe_read_exit(__u64 *ctx)
 {
@@ -183,7 +188,8 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	return 0;
 }
 
-/* exec by another thread than the main one gives that thread the main one's id: its slots are not found any more. */
+/* exec by another thread than the main one gives that thread the main one's id: its slots are not
+ * found any more. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, int old_tid)
 {

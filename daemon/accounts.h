@@ -60,8 +60,7 @@ void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct p
 void account_hold(struct account *p);
 void account_release(struct account *p);
 
-/* The process is gone. Its account stays for SNAPSHOT_EXITED_SEC after @now_usec (CLOCK_MONOTONIC).
- */
+/* The process is gone. Its account stays for SNAPSHOT_EXITED_SEC after @now_usec (monotonic). */
 void account_close(struct accounts *a, struct account *p, uint64_t now_usec);
 bool account_closed(const struct account *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The vocabulary of the project: kinds of pipe, kinds of metadata update, and what a kernel does about
- * them. The names are those of the metric labels, D-Bus and JSON.
+ * The vocabulary of the project: kinds of pipe, kinds of metadata update, and what a kernel does
+ * about them. The names are those of the metric labels, D-Bus and JSON.
  */
 #ifndef PIPEWATCH_PIPE_H
 #define PIPEWATCH_PIPE_H
@@ -29,7 +29,7 @@ enum path_state {
 	PATH_STATES,
 };
 
-/* log2 size classes of one operation: class c holds 2^c .. 2^(c+1)-1 bytes, the last one all above. */
+/* log2 size classes of an operation: class c holds 2^c .. 2^(c+1)-1 bytes, the last all above. */
 #define SIZE_CLASSES 16
 
 /* Successful operations of somebody on one kind of pipe. Counters: they only grow. */
@@ -56,8 +56,8 @@ void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add);
 
 /*
  * How many updates of @kind the kernel was asked to make for these operations: one per read without
- * O_NOATIME (atime), one per write (cmtime). Meaningful only where the path is paid; fsnotify does not follow
- * from counts and gives 0.
+ * O_NOATIME (atime), one per write (cmtime). Meaningful only where the path is paid; fsnotify does
+ * not follow from counts and gives 0.
  */
 uint64_t pipe_counts_updates(const struct pipe_counts *counts, enum update_kind kind);
 

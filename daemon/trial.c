@@ -46,10 +46,11 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 }
 
 /*
- * Makes sure that an update would show: sets atime and mtime far into the past, and waits until the clock that updates are
- * taken from differs from both. Normally the first suffices and nothing is waited for. Where it is forbidden, two ticks
- * are: one might have been used up by the multigrain clock, which runs ahead of the coarse one. Only ever compared for being
- * different, so that a clock that is being set does no harm.
+ * Makes sure that an update would show: sets atime and mtime far into the past, and waits until the
+ * clock that updates are taken from differs from both. Normally the first suffices and nothing is
+ * waited for. Where it is forbidden, two ticks are: one might have been used up by the multigrain
+ * clock, which runs ahead of the coarse one. Only ever compared for being different, so that a
+ * clock that is being set does no harm.
  */
 static int prepare(int fd, struct stat *ret_before)
 {
@@ -156,9 +157,9 @@ static void try_atime(const struct own_pipe *p, struct trial *ret)
 }
 
 /*
- * Does a watched pipe give an event? While a watch exists, fsnotify runs for every pipe of the host (all anonymous ones are one
- * superblock; FIFOs: all of the file system). So it is there for one write, and nothing is waited for: events are queued before
- * write(2) returns.
+ * Does a watched pipe give an event? While a watch exists, fsnotify runs for every pipe of the host
+ * (all anonymous ones are one superblock; FIFOs: all of the file system). So it is there for one
+ * write, and nothing is waited for: events are queued before write(2) returns.
  */
 static void try_fsnotify(const struct own_pipe *p, struct trial *ret)
 {
@@ -214,7 +215,7 @@ static bool is_plain_file_system(unsigned int magic)
 	}
 }
 
-/* Makes a FIFO that has no name any more when this returns. -EMEDIUMTYPE: not a file system for it. */
+/* Makes a FIFO that has no name any more on return. -EMEDIUMTYPE: not a file system for it. */
 static int fifo_open(const char *directory, struct own_pipe *ret)
 {
 	_cleanup_(closep) int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -333,7 +334,8 @@ void trial_run(enum pipe_kind kind, const char *const *directories,
 		return;
 	}
 
-	/* In this order each finds what it needs in the pipe: the byte that is read is the one written before. */
+	/* In this order each finds what it needs in the pipe: the byte that is read is the one
+	 * written before. */
 	try_cmtime(&p, &ret[UPDATE_CMTIME]);
 	try_atime(&p, &ret[UPDATE_ATIME]);
 	try_fsnotify(&p, &ret[UPDATE_FSNOTIFY]);

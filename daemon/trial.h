@@ -13,8 +13,8 @@ struct trial {
 };
 
 /*
- * Tries each kind of update on a new pipe or FIFO. The FIFO is made in the first of @directories (NULL-terminated) that will
- * do, and is unlinked before it is used.
+ * Tries each kind of update on a new pipe or FIFO. The FIFO is made in the first of @directories
+ * (NULL-terminated) that will do, and is unlinked before it is used.
  */
 void trial_run(enum pipe_kind kind, const char *const *directories,
 	       struct trial ret[static UPDATE_KINDS]);

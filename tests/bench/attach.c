@@ -4,6 +4,7 @@
  * kernel's pipe functions while COMMAND runs in a shell.
  */
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,22 @@ static bool is_one_of(const char *program, const char *name)
 
 	return !strncmp(program, name, length) &&
 	       (!strcmp(program + length, "_read") || !strcmp(program + length, "_write"));
+}
+
+static void check_lost(struct bpf_object *object)
+{
+	int fd = bpf_object__find_map_fd_by_name(object, "lost");
+	uint64_t lost;
+	uint32_t key = 0;
+
+	if (fd < 0)
+		return;
+	if (bpf_map_lookup_elem(fd, &key, &lost) < 0)
+		die("reading", "lost");
+	if (lost > 0) {
+		fprintf(stderr, "attach: %llu operations were lost\n", (unsigned long long)lost);
+		exit(1);
+	}
 }
 
 int main(int argc, char *argv[])
@@ -83,5 +100,8 @@ int main(int argc, char *argv[])
 			argv[1], attached, argv[2], argv[2]);
 		return 1;
 	}
-	return system(argv[3]) ? 1 : 0;
+	if (system(argv[3]) != 0)
+		return 1;
+	check_lost(object);
+	return 0;
 }

@@ -59,6 +59,14 @@ struct {
 	__type(value, struct wire_slot);
 } by_thread SEC(".maps");
 
+/* Operations that found no counters. A form that loses any has not been measured. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} lost SEC(".maps");
+
 static const struct entry zero;
 struct vfsmount *pipe_mount;
 
@@ -85,6 +93,16 @@ static __always_inline __u32 *size_class(struct wire_counts *counts, __u64 lengt
 	else
 		offset = SIZE_OFFSET_MAX;
 	return (void *)counts->sizes + (offset & SIZE_OFFSET_MAX);
+}
+
+static __noinline int lose(void)
+{
+	__u32 key = 0;
+	__u64 *count = bpf_map_lookup_elem(&lost, &key);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	return 0;
 }
 
 static __noinline int learn_mount(struct vfsmount *mount)
@@ -160,8 +178,9 @@ static __always_inline int percpu_hash(__u64 *ctx, enum wire_direction direction
 		return 0;
 	tgid = bpf_get_current_pid_tgid() >> 32;
 	entry = lookup_or_insert(&by_process_and_cpu, &tgid);
-	if (entry)
-		entry_add(entry, file, ctx[2], direction);
+	if (!entry)
+		return lose();
+	entry_add(entry, file, ctx[2], direction);
 	return 0;
 }
 
@@ -177,8 +196,9 @@ static __always_inline int hash(__u64 *ctx, enum wire_direction direction)
 		return 0;
 	tgid = bpf_get_current_pid_tgid() >> 32;
 	entry = lookup_or_insert(&by_process, &tgid);
-	if (entry)
-		entry_add_shared(entry, file, ctx[2], direction);
+	if (!entry)
+		return lose();
+	entry_add_shared(entry, file, ctx[2], direction);
 	return 0;
 }
 
@@ -193,8 +213,9 @@ static __always_inline int task_storage(__u64 *ctx, enum wire_direction directio
 		return 0;
 	entry = bpf_task_storage_get(&by_task, bpf_get_current_task_btf(), NULL,
 				     BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (entry)
-		entry_add(entry, file, ctx[2], direction);
+	if (!entry)
+		return lose();
+	entry_add(entry, file, ctx[2], direction);
 	return 0;
 }
 
@@ -211,7 +232,7 @@ static __noinline int combined_flush(struct combined *combined)
 	from = &combined->entry;
 	to = lookup_or_insert(&by_process, &tgid);
 	if (!to)
-		return 0;
+		return lose();
 	for (int d = 0; d < WIRE_DIRECTIONS; d++) {
 		if (!from->counts[d].bytes)
 			continue;
@@ -240,7 +261,7 @@ static __always_inline int combining(__u64 *ctx, enum wire_direction direction)
 		return 0;
 	combined = bpf_map_lookup_elem(&by_cpu, &zero_key);
 	if (!combined)
-		return 0;
+		return lose();
 	tgid = bpf_get_current_pid_tgid() >> 32;
 	if (combined->tgid != tgid) {
 		combined_flush(combined);
@@ -290,12 +311,11 @@ static __always_inline int array(__u64 *ctx, enum wire_direction direction)
 	if (!file)
 		return 0;
 	slot = bpf_map_lookup_elem(&by_thread, &index);
-	if (!slot)
-		return 0;
-	if (slot->key != tid)
+	if (slot && slot->key != tid)
 		slot = array_slot_claim(tid);
-	if (slot)
-		slot_add(slot, file, ctx[2], direction);
+	if (!slot)
+		return lose();
+	slot_add(slot, file, ctx[2], direction);
 	return 0;
 }
 
@@ -316,7 +336,7 @@ static __always_inline int direct(__u64 *ctx, enum wire_direction direction)
 		if (!slot)
 			slot = slot_claim(tid);
 		if (!slot)
-			return 0;
+			return lose();
 	}
 	slot_add(slot, file, ctx[2], direction);
 	return 0;

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,7 @@ static void fill(const char *name, bool fifo, bool noatime, struct total *total)
 
 static void alternate(const char *name, bool fifo, struct total *total)
 {
+	const struct sched_param parameters = { .sched_priority = 1 }, none = {};
 	const int exchanges = (WARM_UP + ROUNDS) * EXCHANGES;
 	long times[ROUNDS];
 	int to[2], fro[2], status;
@@ -141,6 +143,9 @@ static void alternate(const char *name, bool fifo, struct total *total)
 
 	(fifo ? open_fifo : open_pipe)(to);
 	(fifo ? open_fifo : open_pipe)(fro);
+	/* The fair scheduler may or may not let the woken process run at once, for a whole run. */
+	if (sched_setscheduler(0, SCHED_FIFO, &parameters) < 0)
+		die("SCHED_FIFO");
 	child = fork();
 	if (child < 0)
 		die("fork");
@@ -163,6 +168,8 @@ static void alternate(const char *name, bool fifo, struct total *total)
 	}
 	if (waitpid(child, &status, 0) < 0 || status != 0)
 		die("the other process");
+	if (sched_setscheduler(0, SCHED_OTHER, &none) < 0)
+		die("SCHED_OTHER");
 	close(to[0]);
 	close(to[1]);
 	close(fro[0]);

@@ -68,8 +68,7 @@ static void set_cgroup(unsigned int pid, const char *text)
 	write_file(path, text);
 }
 
-/* A line of mountinfo for the directory @point of the tree, which is written as mountinfo has it.
- */
+/* A line of mountinfo for the directory @point of the tree, written as mountinfo has it. */
 static void mount_line(char *text, size_t size, const char *root, const char *point,
 		       const char *type)
 {

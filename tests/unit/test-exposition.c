@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Exact bytes against tests/unit/golden, which two strict readers of others accept. UPDATE_GOLDEN=1 rewrites the files: read the
- * difference before it is committed.
+ * Exact bytes against tests/unit/golden, which two strict readers of others accept. UPDATE_GOLDEN=1
+ * rewrites the files: read the difference before it is committed.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -44,7 +44,8 @@ static void add_group(struct snapshot *s, const char *unit, const char *comm, si
 #define NONE			  ((struct pipe_counts){ 0 })
 #define COUNTS(...)		  ((struct pipe_counts){ __VA_ARGS__ })
 
-/* Everything that can be published, with every hostile name. Fields of counts: reads, writes, bytes, bytes, noatime. */
+/* Everything that can be published, with every hostile name. Fields of counts: reads, writes,
+ * bytes, bytes, noatime. */
 static struct snapshot *make_snapshot(bool counting)
 {
 	struct snapshot *s = snapshot_new();
@@ -448,7 +449,8 @@ static void test_promtool_is_content(void **state)
 	}
 }
 
-/* Prints the names of processes in pipewatch_pipe_reads and _writes as its reader understood them, and how many series there are. */
+/* Prints the names of processes in pipewatch_pipe_reads and _writes as its reader understood them,
+ * and how many series there are. */
 #define READER                                                                                            \
 	"import sys\n"                                                                                    \
 	"try: from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n" \
