@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Serves a made-up snapshot on the bus at ADDRESS, without a kernel. Commands come on standard
  * input, one a line, and each is answered by one line, "ok" if there is nothing to tell; what the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* What needs no bus; tests/bus has the rest. */
 #include <setjmp.h>
 #include <stdarg.h>
