@@ -77,8 +77,9 @@ void accounts_each_unheld(struct accounts *a, void (*each)(struct account *p, vo
 
 /*
  * Appends processes and groups to @s and sets its totals, sizes and unattributed operations.
- * @boot_usec is when the machine was booted (CLOCK_REALTIME). Returns 0 or -ENOMEM.
+ * @boot_usec is when the machine was booted (CLOCK_REALTIME). With @pid_label live processes have
+ * series of their own. Returns 0 or -ENOMEM.
  */
-int accounts_fill(const struct accounts *a, uint64_t boot_usec, struct snapshot *s);
+int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct snapshot *s);
 
 #endif

@@ -52,6 +52,8 @@ const char *path_state_name(enum path_state state);
 
 /* *sum += *add, field by field. */
 void pipe_counts_add(struct pipe_counts *sum, const struct pipe_counts *add);
+/* *sum -= *subtract, which must be part of it. */
+void pipe_counts_subtract(struct pipe_counts *sum, const struct pipe_counts *subtract);
 void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add);
 
 /*

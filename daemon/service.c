@@ -26,6 +26,7 @@ struct service {
 	enum snapshot_mode configured_mode;
 	double budget_ratio;
 	unsigned int max_threads, max_groups;
+	bool pid_label;
 
 	struct utsname kernel;
 	char clocksource[64];
@@ -191,6 +192,7 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 	s->budget_ratio = config->budget_percent / 100;
 	s->max_threads = config->max_threads;
 	s->max_groups = config->max_groups;
+	s->pid_label = config->pid_label;
 	s->start_usec = clock_usec(CLOCK_REALTIME);
 	s->boot_usec = s->start_usec - clock_usec(CLOCK_BOOTTIME);
 	if (uname(&s->kernel) < 0)
@@ -251,6 +253,7 @@ int service_exit_code(const struct service *s, const char **ret_reason)
 const char *service_reconfigure(struct service *s, const struct config *config)
 {
 	s->budget_ratio = config->budget_percent / 100;
+	s->pid_label = config->pid_label;
 	if (config->mode != s->configured_mode)
 		return "Mode=";
 	if (config->max_threads != s->max_threads)
@@ -376,7 +379,7 @@ static int fill(const struct service *s, struct snapshot *out)
 	if (r >= 0)
 		r = collector_fill(s->collector, out);
 	if (r >= 0)
-		r = accounts_fill(s->accounts, s->boot_usec, out);
+		r = accounts_fill(s->accounts, s->boot_usec, s->pid_label, out);
 	return r;
 }
 

@@ -32,6 +32,10 @@ struct snapshot_process {
 	bool exited;		      /* still listed for SNAPSHOT_EXITED_SEC seconds */
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_sizes sizes[PIPE_KINDS];
+
+	/* With pid_label: it has series of its own, of what it did in its present group. */
+	bool has_series;
+	struct pipe_counts series[PIPE_KINDS];
 };
 
 /* How long an exited process stays in the list. Its group's counters never go. */
@@ -42,6 +46,7 @@ struct snapshot_group {
 	const char *comm;
 	uint32_t processes; /* live ones */
 	struct pipe_counts counts[PIPE_KINDS];
+	struct pipe_counts rest[PIPE_KINDS]; /* counts less what processes have series for */
 };
 
 struct snapshot_path {
@@ -110,6 +115,7 @@ struct snapshot {
 	bool reads_missing;
 	bool writes_missing;
 
+	bool pid_label;			    /* processes have series of their own */
 	struct snapshot_process *processes; /* by operations, descending */
 	size_t n_processes;
 	uint32_t tracked_processes;    /* live ones among them */

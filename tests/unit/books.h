@@ -70,14 +70,19 @@ static inline void book_other(struct accounts *a, enum pipe_kind pipe, uint64_t 
 	accounts_book_other(a, pipe, &counts, &sizes);
 }
 
-static inline struct snapshot *view(const struct accounts *a)
+static inline struct snapshot *view_by(struct accounts *a, bool pid_label)
 {
 	struct snapshot *s = snapshot_new();
 
 	assert_non_null(s);
-	assert_int_equal(accounts_fill(a, BOOT_USEC, s), 0);
+	assert_int_equal(accounts_fill(a, BOOT_USEC, pid_label, s), 0);
 	snapshot_finish(s);
 	return s;
+}
+
+static inline struct snapshot *view(struct accounts *a)
+{
+	return view_by(a, false);
 }
 
 static inline const struct snapshot_group *group(const struct snapshot *s, const char *unit,

@@ -57,7 +57,7 @@ static size_t model_group(const struct model *m, size_t i)
 	return g < UNITS * COMMS && m->has_group[g] ? g : UNITS * COMMS;
 }
 
-static void model_compare(const struct model *m, const struct accounts *a)
+static void model_compare(const struct model *m, struct accounts *a)
 {
 	_cleanup_(snapshot_unrefp) struct snapshot *s = view(a);
 	uint32_t processes[UNITS * COMMS + 1] = {};

@@ -280,6 +280,60 @@ static void test_pid_reuse(void **state)
 	assert_int_equal(s->processes[1].start_time_usec, BOOT_USEC + 1);
 }
 
+/* Series by pid: what a process did in its present group; the rest of the group has the rest. */
+static void test_pid_label(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(2);
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
+	struct account *moved = process(a, 10, "sh", ""), *stays = process(a, 11, "sh", "");
+	struct account *closed = process(a, 12, "sh", ""), *beyond;
+	const struct snapshot_process *p;
+
+	(void)state;
+	book(a, moved, PIPE_ANONYMOUS, 4);
+	book(a, stays, PIPE_ANONYMOUS, 8);
+	book(a, closed, PIPE_ANONYMOUS, 16);
+	account_close(a, closed, 1);
+	assert_int_equal(account_identify(a, moved, "cat", ""), 0);
+	book(a, moved, PIPE_ANONYMOUS, 32);
+	beyond = process(a, 13, "third", "");
+	book(a, beyond, PIPE_ANONYMOUS, 64);
+
+	s = view_by(a, true);
+	assert_true(s->pid_label);
+	p = snapshot_find_process(s, 10);
+	assert_true(p->has_series);
+	assert_counts(&p->counts[PIPE_ANONYMOUS], 36);
+	assert_counts(&p->series[PIPE_ANONYMOUS], 32);
+	assert_true(snapshot_find_process(s, 11)->has_series);
+	assert_false(snapshot_find_process(s, 12)->has_series);
+	assert_false(snapshot_find_process(s, 13)->has_series);
+	assert_counts(&group(s, "", "sh")->rest[PIPE_ANONYMOUS], 20);
+	assert_counts(&group(s, "", "cat")->rest[PIPE_ANONYMOUS], 0);
+	assert_counts(&group(s, SNAPSHOT_OTHER, SNAPSHOT_OTHER)->rest[PIPE_ANONYMOUS], 64);
+}
+
+/* One of two processes with the same pid has ended, and nobody has noticed yet. */
+static void test_pid_label_of_a_reused_pid(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(2);
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
+	struct account *older = accounts_open(a, 7, 1000), *younger = accounts_open(a, 7, 2000);
+
+	(void)state;
+	assert_int_equal(account_identify(a, older, "same", ""), 0);
+	assert_int_equal(account_identify(a, younger, "same", ""), 0);
+	book(a, older, PIPE_FIFO, 4);
+	book(a, younger, PIPE_FIFO, 8);
+
+	s = view_by(a, true);
+	assert_int_equal(s->n_processes, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(s->processes[i].has_series,
+				 s->processes[i].start_time_usec == BOOT_USEC + 2);
+	assert_counts(&group(s, "", "same")->rest[PIPE_FIFO], 4);
+}
+
 static void test_closed_stays_a_while(void **state)
 {
 	_cleanup_(accounts_freep) struct accounts *a = books(10);
@@ -556,7 +610,7 @@ static void test_fill_without_memory(void **state)
 
 		oom_after = after;
 		oom_failed = 0;
-		r = accounts_fill(a, BOOT_USEC, s);
+		r = accounts_fill(a, BOOT_USEC, false, s);
 		oom_after = OOM_NEVER;
 		assert_int_equal(r, oom_failed ? -ENOMEM : 0);
 		/* 40 units, 20 comms, (other), an array of processes in 4 steps and of groups in
@@ -579,6 +633,8 @@ int main(void)
 		cmocka_unit_test(test_no_group_at_all),
 		cmocka_unit_test(test_process_named_other),
 		cmocka_unit_test(test_pid_reuse),
+		cmocka_unit_test(test_pid_label),
+		cmocka_unit_test(test_pid_label_of_a_reused_pid),
 		cmocka_unit_test(test_closed_stays_a_while),
 		cmocka_unit_test(test_closed_may_still_book),
 		cmocka_unit_test(test_held_is_not_forgotten),

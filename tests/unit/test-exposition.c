@@ -228,6 +228,41 @@ static void test_empty(void **state)
 	assert_string_equal(text, again);
 }
 
+static void test_pid_label(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
+	_cleanup_(freep) char *text = NULL;
+	struct snapshot_process *p = snapshot_add_process(s);
+	struct snapshot_group *g;
+
+	(void)state;
+	*p = (struct snapshot_process){
+		.pid = 42,
+		.comm = "mine",
+		.unit = "u.service",
+		.has_series = true,
+		.series = { [PIPE_ANONYMOUS] = { .reads = 3, .writes = 5 } },
+	};
+	g = snapshot_add_group(s);
+	g->unit = "u.service";
+	g->comm = "mine";
+	g->counts[PIPE_ANONYMOUS] = (struct pipe_counts){ .reads = 4, .writes = 7 };
+	g->rest[PIPE_ANONYMOUS] = (struct pipe_counts){ .reads = 1, .writes = 2 };
+	s->pid_label = true;
+
+	text = expose(s, NULL, EXPOSITION_TEXT);
+#define MINE "{unit=\"u.service\",comm=\"mine\",pid="
+	assert_non_null(
+		strstr(text, "\npipewatch_pipe_reads_total" MINE "\"42\",pipe=\"anonymous\"} 3\n"));
+	assert_non_null(
+		strstr(text, "\npipewatch_pipe_reads_total" MINE "\"\",pipe=\"anonymous\"} 1\n"));
+	assert_non_null(strstr(text, "\npipewatch_pipe_writes_total" MINE
+				     "\"42\",pipe=\"anonymous\"} 5\n"));
+	assert_non_null(
+		strstr(text, "\npipewatch_pipe_writes_total" MINE "\"\",pipe=\"anonymous\"} 2\n"));
+	assert_null(strstr(text, "comm=\"mine\",pipe="));
+}
+
 static void test_page(void **state)
 {
 	static const bool counting[] = { true, false };
@@ -489,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_openmetrics),
 		cmocka_unit_test(test_nothing_counted),
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_pid_label),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_doubles_are_shortest),
 		cmocka_unit_test(test_full_disk_is_reported),
