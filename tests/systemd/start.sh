@@ -3,8 +3,10 @@
 #
 # A fresh installation, started at once: it is ready when it is attached, sandboxed as the unit says,
 # and anybody may look.
-# Results: 17
+# Results: 18
 
+is "systemd finds no fault with the units" \
+	"$(systemd-analyze verify pipewatchd.service pipewatchd.socket 2>&1)" ""
 systemctl start pipewatchd
 is "systemctl start" "$?, $(state)" "0, active, running"
 scrape > first
