@@ -23,15 +23,14 @@ outcome() {
 
 # A QEMU that writes what it is told, and counts how often it is started.
 fake_qemu() {
-	mkdir -p "$work/bin"
 	{
 		echo '#!/bin/sh'
 		echo "echo >> $work/starts"
 		cat
-	} > "$work/bin/qemu-system-x86_64"
-	chmod +x "$work/bin/qemu-system-x86_64"
+	} > "$work/qemu"
+	chmod +x "$work/qemu"
 	: > "$work/starts"
-	PATH=$work/bin:$PATH guest -k 6.1 -- true
+	PIPEWATCH_QEMU=$work/qemu guest -k 6.1 -- true
 	starts=$(wc -l < "$work/starts")
 }
 
