@@ -297,6 +297,8 @@ static int on_mhd(sd_event_source *source, int fd, uint32_t revents, void *userd
 	(void)fd;
 	(void)revents;
 
+	/* The timer is set anew before each wait, and so may never come while there are events. */
+	drop_late(h, now_usec(h));
 	MHD_run(h->mhd);
 	return 0;
 }
