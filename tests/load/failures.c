@@ -66,7 +66,6 @@ int main(int argc, char **argv)
 	expect("read of an empty pipe", read(fds[0], buffer, 1), -EAGAIN);
 	expect("a read of nothing", read(fds[0], buffer, 0), 0);
 	expect("a write of nothing", write(fds[1], buffer, 0), 0);
-	expect("a write from nowhere", write(fds[1], nowhere, 1), -EFAULT);
 	expect("a write of more than fits", write(fds[1], buffer, 2 * CAPACITY), CAPACITY);
 	expect("a write to a full pipe", write(fds[1], buffer, 1), -EAGAIN);
 	expect("a read to nowhere", read(fds[0], nowhere, 1), -EFAULT);
@@ -89,6 +88,8 @@ int main(int argc, char **argv)
 	close(fds[1]);
 
 	open_pair(fds, fifo, 0);
+	/* Last, since some kernels keep an empty page for it. */
+	expect("a write from nowhere", write(fds[1], nowhere, 1), -EFAULT);
 	close(fds[1]);
 	expect("a read at the end", read(fds[0], buffer, 1), 0);
 	return 0;

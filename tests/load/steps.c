@@ -5,12 +5,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,9 +33,14 @@ static const char usage[] =
 	"  drain:S           read once, up to S bytes\n"
 	"  block             read until killed\n"
 	"  name:TEXT         prctl(PR_SET_NAME), with \\xNN for any byte\n"
+	"  rename:TEXT       name the process, that is, its main thread\n"
 	"  touch:FILE        create FILE\n"
+	"  mark:FILE         append a byte to FILE\n"
+	"  marks:FILE:N      wait until FILE has N bytes\n"
 	"  tid:FILE          write the thread id to FILE\n"
 	"  wait:FILE         wait until FILE exists\n"
+	"  port:N:PID        wait until something listens on TCP port N, or end with status 3\n"
+	"                    when process PID has ended\n"
 	"  pid:N             end with status 3 unless this is the process id\n"
 	"  thread            go on in a new thread, and wait for it here\n"
 	"  desert            go on in a new thread, and end this one\n"
@@ -41,7 +48,6 @@ static const char usage[] =
 	"  processes:N       the same with processes\n"
 	"  fork              go on in a child, and wait for it here\n"
 	"  exec:FILE         go on in FILE, which is this program by another name\n"
-	"  end               end this thread\n"
 	"  sleep             until killed\n";
 
 static void die(const char *step)
@@ -125,6 +131,60 @@ static void wait_file(const char *path)
 {
 	while (access(path, F_OK) < 0)
 		usleep(5000);
+}
+
+static void mark_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	if (fd < 0 || write(fd, "", 1) != 1)
+		die(path);
+	close(fd);
+}
+
+static void wait_marks(char *argument)
+{
+	char *n = strrchr(argument, ':');
+	struct stat st;
+
+	if (!n)
+		die(argument);
+	*n++ = '\0';
+	while (stat(argument, &st) < 0 || st.st_size < atol(n))
+		usleep(5000);
+}
+
+static void wait_port(const char *argument)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	char executable[64], path[2];
+	int port, pid, fd, r;
+
+	if (sscanf(argument, "%d:%d", &port, &pid) != 2)
+		die(argument);
+	/* Which a zombie has not. */
+	snprintf(executable, sizeof(executable), "/proc/%d/exe", pid);
+	address.sin_port = htons(port);
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (;;) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		r = connect(fd, (struct sockaddr *)&address, sizeof(address));
+		close(fd);
+		if (r == 0)
+			return;
+		if (readlink(executable, path, sizeof(path)) < 0)
+			_exit(3);
+		usleep(20000);
+	}
+}
+
+/* Only a thread of the process may do so; /proc/self is the main one. */
+static void rename_process(const char *name)
+{
+	FILE *f = fopen("/proc/self/comm", "w");
+
+	if (!f || fputs(name, f) < 0 || fclose(f) < 0)
+		die("rename");
 }
 
 static void *course_run(void *argument);
@@ -227,6 +287,14 @@ static void step_run(struct course *c, const char *text)
 		set_name(argument);
 	else if (argument && !strcmp(step, "touch"))
 		make_file(argument, 0);
+	else if (argument && !strcmp(step, "rename"))
+		rename_process(argument);
+	else if (argument && !strcmp(step, "port"))
+		wait_port(argument);
+	else if (argument && !strcmp(step, "mark"))
+		mark_file(argument);
+	else if (argument && !strcmp(step, "marks"))
+		wait_marks(argument);
 	else if (argument && !strcmp(step, "tid"))
 		make_file(argument, gettid());
 	else if (argument && !strcmp(step, "wait"))
@@ -239,7 +307,7 @@ static void step_run(struct course *c, const char *text)
 		exit(0);
 	} else if (!strcmp(step, "desert")) {
 		start_thread(c);
-		pthread_exit(NULL);
+		syscall(SYS_exit, 0);
 	} else if (argument && !strcmp(step, "threads"))
 		run_threads(c, atoi(argument));
 	else if (argument && !strcmp(step, "processes"))
@@ -248,8 +316,6 @@ static void step_run(struct course *c, const char *text)
 		run_child();
 	else if (argument && !strcmp(step, "exec"))
 		go_on_in(c, argument);
-	else if (!strcmp(step, "end"))
-		pthread_exit(NULL);
 	else if (!strcmp(step, "sleep"))
 		for (;;)
 			pause();
