@@ -40,7 +40,8 @@ added() {
 
 # between NUMBER LOW HIGH
 between() {
-	awk -v n="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(n ~ /^-?[0-9.]+$/ && n + 0 >= low && n + 0 <= high) }'
+	awk -v n="$1" -v low="$2" -v high="$3" \
+		'BEGIN { exit !(n ~ /^-?[0-9.]+$/ && n + 0 >= low && n + 0 <= high) }'
 }
 
 plan 9
@@ -57,7 +58,8 @@ while read -r name line column; do
 	all=$(added pipewatchd base "$line" "$column")
 	floor=$(added empty base "$line" "$column")
 	own=$(added pipewatchd empty "$line" "$column")
-	echo "# $name: $(figure base "$line" "$column") + $all, of which empty programs $floor, pipewatchd $own"
+	echo "# $name: $(figure base "$line" "$column") + $all, of which" \
+		"empty programs $floor, pipewatchd $own"
 	ok "$name: at most $bound instructions are added" between "$all" 1 $bound
 	ok "$name: at most $own_bound of them are pipewatchd's" between "$own" 1 $own_bound
 done << END
