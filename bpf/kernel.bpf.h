@@ -11,6 +11,9 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
+#define likely(condition)   __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
 #define PIPEFS_MAGIC 0x50495045
 
 #define O_NOATIME 01000000 /* x86, arm64, riscv and all others that use the generic value */

@@ -40,7 +40,7 @@ static __always_inline __u32 *size_class(struct wire_counts *counts, __u64 lengt
 {
 	__u64 offset;
 
-	if (length < 256)
+	if (likely(length < 256))
 		offset = size_offset[length];
 	else if (length < 32768)
 		offset = 4 * 8 + size_offset[(length >> 8) & 255];
@@ -54,10 +54,12 @@ static __always_inline void slot_add(struct wire_slot *slot, struct file *file, 
 {
 	struct wire_counts *counts = &slot->counts[direction];
 
+	/* First, since after the rest the slot's address would have to be kept in one more
+	 * register. */
+	if (direction == WIRE_READ && unlikely(file->f_flags & O_NOATIME))
+		slot->noatime_reads++;
 	counts->bytes += length;
 	(*size_class(counts, length))++;
-	if (direction == WIRE_READ && (file->f_flags & O_NOATIME))
-		slot->noatime_reads++;
 }
 
 static __always_inline void overflow_add(enum wire_pipe pipe, struct file *file, __u64 length,
@@ -84,8 +86,7 @@ static __always_inline enum wire_pipe file_pipe(struct file *file)
 	return WIRE_ANONYMOUS;
 }
 
-/* The first operation of a thread on a kind of pipe, any operation on a FIFO, or on a slot not in
- * its own place. */
+/* The first operation of a thread on a kind of pipe, or any on a slot not in its own place. */
 static __always_inline int account_slow(__u64 *ctx, enum wire_direction direction)
 {
 	struct kiocb *iocb = (void *)ctx[0];
@@ -122,28 +123,46 @@ static __noinline int write_slow(__u64 *ctx)
 	return account_slow(ctx, WIRE_WRITE);
 }
 
+/* Five instructions less than from bpf_get_current_pid_tgid(), which 5.10 has to do with. */
+static __always_inline __u32 current_tid(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		return bpf_get_current_task_btf()->pid;
+	return bpf_get_current_pid_tgid();
+}
+
 /* ctx: the kiocb, the iov_iter, the result. Anything not positive has moved nothing and updated
  * nothing. */
 static __always_inline int account(__u64 *ctx, enum wire_direction direction)
 {
 	/* Called first, so that little has to be kept in callee-saved registers, which cost a push
 	 * and a pop each. */
-	__u32 tid = bpf_get_current_pid_tgid();
+	__u32 key = current_tid(), home = key;
 	__s64 length = ctx[2];
 	struct kiocb *iocb = (void *)ctx[0];
+	struct vfsmount *pipes = pipe_mount;
 	struct wire_slot *slot;
 	struct file *file;
 
 	if (length <= 0)
 		return 0;
-	slot = slot_at(tid);
+	file = iocb->ki_filp;
+	/* Once the mount of pipefs is known, any other is a FIFO's. */
+	if (unlikely(file->f_path.mnt != pipes)) {
+		if (!pipes)
+			goto slow;
+		key |= WIRE_KEY_FIFO;
+		home = slot_home(key);
+	}
+	slot = slot_at(home);
 	/* Keep the address: clang would rather compute it again for each field. */
 	asm volatile("" : "+r"(slot));
-	file = iocb->ki_filp;
-	if (slot->key != tid || file->f_path.mnt != pipe_mount)
-		return direction == WIRE_READ ? read_slow(ctx) : write_slow(ctx);
+	if (unlikely(slot->key != key))
+		goto slow;
 	slot_add(slot, file, length, direction);
 	return 0;
+slow:
+	return direction == WIRE_READ ? read_slow(ctx) : write_slow(ctx);
 }
 
 /* Attached to what this kernel has: pipe_read or anon_pipe_read (which fifo_pipe_read calls),

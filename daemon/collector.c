@@ -181,7 +181,6 @@ static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
 		       struct wire_counts booked[static WIRE_DIRECTIONS], uint32_t *noatime_booked,
 		       struct pipe_counts *ret_counts, struct pipe_sizes *ret_sizes)
 {
-	/* Before the reads that it is part of, so that it never exceeds them. */
 	uint32_t noatime = __atomic_load_n(noatime_now, __ATOMIC_ACQUIRE);
 
 	memset(ret_counts, 0, sizeof(*ret_counts));
@@ -189,6 +188,12 @@ static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
 	*noatime_booked = noatime;
 	counts_take(&now[WIRE_READ], &booked[WIRE_READ], &ret_counts->reads,
 		    &ret_counts->read_bytes, ret_sizes->reads);
+	/* It is counted a few instructions before the read that it belongs to, which we may not
+	 * have seen: wait for it. */
+	if (ret_counts->noatime_reads > ret_counts->reads) {
+		*noatime_booked -= ret_counts->noatime_reads - ret_counts->reads;
+		ret_counts->noatime_reads = ret_counts->reads;
+	}
 	counts_take(&now[WIRE_WRITE], &booked[WIRE_WRITE], &ret_counts->writes,
 		    &ret_counts->written_bytes, ret_sizes->writes);
 	return ret_counts->reads || ret_counts->writes || ret_counts->read_bytes ||
