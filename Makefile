@@ -129,6 +129,9 @@ check-loads: $(LOADS)
 
 check-unit: $(UNIT_TESTS)
 
+check-rules: all
+	$(Q)BUILD=$(abspath $(BUILD)) tests/run tests/rules/rules.sh tests/rules/test-rules.sh
+
 deps:
 	$(Q)tests/deps
 
