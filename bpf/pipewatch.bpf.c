@@ -179,16 +179,12 @@ int pipe_write_exit(__u64 *ctx)
 	return account(ctx, WIRE_WRITE);
 }
 
-static __always_inline void slot_retire(__u32 key, struct task_struct *task, __u32 flags)
+static __noinline void slot_retire(struct wire_slot *slot, __u32 flags)
 {
-	struct wire_slot *slot = slot_find(key);
 	__u32 token = 0;
 
-	if (!slot)
-		return;
-	slot_identify(slot, task);
 	slot->flags = flags;
-	slot->key = key | WIRE_KEY_EXITED;
+	slot->key |= WIRE_KEY_EXITED;
 	__sync_fetch_and_add(&shared.exited, 1);
 	if (shared.exited - shared.reaped < wake_at_exited || shared.wake_pending)
 		return;
@@ -196,14 +192,54 @@ static __always_inline void slot_retire(__u32 key, struct task_struct *task, __u
 	bpf_ringbuf_output(&wake, &token, sizeof(token), 0);
 }
 
+static __always_inline __u32 task_exit_flags(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, signal, live.counter) == 0 ? WIRE_SLOT_PROCESS_EXITED : 0;
+}
+
+/* @key's thread, which is @task, ends or gets another id. */
+static __always_inline void thread_retire(__u32 key, struct task_struct *task, __u32 flags)
+{
+	struct wire_slot *slot = slot_find(key);
+
+	if (!slot)
+		return;
+	slot_identify(slot, task);
+	slot_retire(slot, flags);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(process_exit, struct task_struct *task)
 {
-	__u32 flags = BPF_CORE_READ(task, signal, live.counter) == 0 ? WIRE_SLOT_PROCESS_EXITED : 0;
+	__u32 flags = task_exit_flags(task);
 	__u32 tid = task->pid;
 
-	slot_retire(tid, task, flags);
-	slot_retire(tid | WIRE_KEY_FIFO, task, flags);
+	thread_retire(tid, task, flags);
+	thread_retire(tid | WIRE_KEY_FIFO, task, flags);
+	return 0;
+}
+
+static __always_inline void thread_forget(__u32 key, struct task_struct *task)
+{
+	struct wire_slot *slot = slot_find(key);
+
+	if (slot && slot->tgid == (__u32)task->tgid)
+		slot_retire(slot, task_exit_flags(task));
+}
+
+/*
+ * A second chance. Where tasks can be preempted inside a program, the kernel skips its runs by
+ * other tasks on that CPU meanwhile, process_exit's included. This one runs in a softirq, where
+ * nothing is preempted. By now the task has no cgroup any more: the slot's identity stays as it
+ * was.
+ */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(process_free, struct task_struct *task)
+{
+	__u32 tid = task->pid;
+
+	thread_forget(tid, task);
+	thread_forget(tid | WIRE_KEY_FIFO, task);
 	return 0;
 }
 
@@ -214,16 +250,21 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_tid)
 {
 	if (task->pid == old_tid)
 		return 0;
-	slot_retire(old_tid, task, 0);
-	slot_retire(old_tid | WIRE_KEY_FIFO, task, 0);
+	thread_retire(old_tid, task, 0);
+	thread_retire(old_tid | WIRE_KEY_FIFO, task, 0);
 	return 0;
 }
 
-static __always_inline void slot_rename(__u32 key, const char *comm)
+static __always_inline void thread_rename(__u32 key, struct task_struct *task, const char *comm)
 {
 	struct wire_slot *slot = slot_find(key);
 
-	if (slot)
+	if (!slot)
+		return;
+	/* Of a process that ended unnoticed, and whose id this one has got. */
+	if (slot->start_boottime != task->start_boottime)
+		slot_retire(slot, WIRE_SLOT_PROCESS_EXITED);
+	else
 		bpf_probe_read_kernel_str(slot->comm, sizeof(slot->comm), comm);
 }
 
@@ -235,12 +276,12 @@ int BPF_PROG(process_rename, struct task_struct *task, const char *comm)
 
 	if (task->tgid != task->pid)
 		return 0;
-	slot_rename(tid, comm);
-	slot_rename(tid | WIRE_KEY_FIFO, comm);
+	thread_rename(tid, task, comm);
+	thread_rename(tid | WIRE_KEY_FIFO, task, comm);
 	return 0;
 }
 
-static __always_inline void slot_move(__u32 key, __u64 cgroup_id)
+static __always_inline void thread_move(__u32 key, __u64 cgroup_id)
 {
 	struct wire_slot *slot = slot_find(key);
 
@@ -254,7 +295,7 @@ int BPF_PROG(process_move, struct cgroup *cgroup, const char *path, struct task_
 	__u64 cgroup_id = task_cgroup_id(task);
 	__u32 tid = task->pid;
 
-	slot_move(tid, cgroup_id);
-	slot_move(tid | WIRE_KEY_FIFO, cgroup_id);
+	thread_move(tid, cgroup_id);
+	thread_move(tid | WIRE_KEY_FIFO, cgroup_id);
 	return 0;
 }

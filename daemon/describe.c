@@ -198,7 +198,9 @@ static void write_programs(struct writer *w)
 		write_string(w, "program", program->program);
 		write_string(w, "hook", program->hook);
 		write_bool(w, "attached", program->attached);
-		if (!program->attached)
+		if (program->attached)
+			write_number(w, "missed_runs", program->missed);
+		else
 			write_string(w, "reason", program->reason);
 		end(w, "}");
 	}

@@ -13,7 +13,7 @@
  *   coverage_ratio | coverage_reason
  *   kernel      {release, machine, clocksource | clocksource_reason}
  *   paths       {anonymous | fifo: {atime | cmtime | fsnotify: {state, reason, [updates_reason]}}}
- *   programs    [{program, hook, attached, [reason]}]
+ *   programs    [{program, hook, attached, missed_runs | reason}]
  *   counting    then counting_reason, or all of:
  *   tracked_processes, lost_updates, losses [{reason, updates}], unattributed_operations
  *   maps        [{map, entries, max_entries}]

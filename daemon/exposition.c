@@ -297,6 +297,11 @@ static void write_daemon(struct metric_writer *w, const struct snapshot *s)
 		"pipewatch_program_attached", METRIC_GAUGE, NULL,
 		"1 where the BPF program is attached to the kernel function or tracepoint, 0 where it should be but is not."
 	};
+	static const struct metric_family missed = {
+		"pipewatch_program_missed_runs", METRIC_COUNTER, NULL,
+		"Runs of a BPF program that the kernel skipped, because a task was preempted inside the same program on that CPU. "
+		"Happens where the kernel itself can be preempted. Absent for a program that is not attached."
+	};
 	static const struct metric_family budget = {
 		"pipewatch_budget_ratio", METRIC_GAUGE, "ratio",
 		"What measuring may cost, as a share of the time spent in pipe operations."
@@ -336,6 +341,17 @@ static void write_daemon(struct metric_writer *w, const struct snapshot *s)
 		};
 
 		metric_u64(w, labels, ARRAY_SIZE(labels), s->programs[i].attached);
+	}
+
+	metric_begin(w, &missed);
+	for (size_t i = 0; i < s->n_programs; i++) {
+		const struct metric_label labels[] = {
+			{ "program", s->programs[i].program },
+			{ "hook", s->programs[i].hook },
+		};
+
+		if (s->programs[i].attached)
+			metric_u64(w, labels, ARRAY_SIZE(labels), s->programs[i].missed);
 	}
 
 	metric_begin(w, &budget);

@@ -60,6 +60,7 @@ struct snapshot_program {
 	const char *hook;
 	bool attached;
 	const char *reason; /* why it is not attached; "" when it is */
+	uint64_t missed;    /* runs that the kernel skipped */
 };
 
 struct snapshot_map {

@@ -224,7 +224,9 @@ static void test_diff(void **state)
 	fill(s);
 	program = snapshot_add_program(s);
 	assert_non_null(program);
-	*program = (struct snapshot_program){ "on_read", "pipe_read", true, "" };
+	*program = (struct snapshot_program){
+		.program = "on_read", .hook = "pipe_read", .attached = true, .reason = ""
+	};
 	before = take(s);
 
 	/* Counters and constants are no states. */

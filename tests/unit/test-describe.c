@@ -114,7 +114,10 @@ static void fill(struct snapshot *s)
 	process->counts[PIPE_FIFO] = counts;
 	process->sizes[PIPE_FIFO].reads[0] = UINT64_MAX;
 	process->sizes[PIPE_FIFO].writes[15] = 9;
-	*program = (struct snapshot_program){ "on_read", "pipe_read", false, "No such function." };
+	*program = (struct snapshot_program){ .program = "on_read",
+					      .hook = "pipe_read",
+					      .attached = false,
+					      .reason = "No such function." };
 	*group = (struct snapshot_group){
 		.unit = "u.service",
 		.comm = "comm",
