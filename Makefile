@@ -3,17 +3,19 @@
 # make            build/pipewatchd
 # make demo       install what is needed, build, and show it at work
 # make check      install what is needed, build, and run every test
-# make install    DESTDIR= and PREFIX= are honoured
+# make install    DESTDIR= and PREFIX= are honoured; configuration goes to /etc
 # V=1 shows the commands; CC=clang builds with clang.
 
 VERSION := 0.1.0
 PREFIX ?= /usr
-SYSCONFDIR ?= /etc
 SBINDIR ?= $(PREFIX)/sbin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 DBUSDIR ?= $(PREFIX)/share/dbus-1
+# dbus-daemon reads policies below /usr and /etc only.
+DBUSPOLICYDIR ?= $(if $(filter /usr,$(PREFIX)),$(DBUSDIR),/etc/dbus-1)/system.d
 DOCDIR ?= $(PREFIX)/share/doc/pipewatch
+CONFDIR := /etc/pipewatch
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -41,7 +43,7 @@ DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.
 LIBRARY := $(BUILD)/daemon.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c))
 
-.PHONY: all deps check check-unit check-rules demo install clean
+.PHONY: all bench deps check check-loads check-unit check-rules demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -84,11 +86,48 @@ $(BUILD)/pipewatchd: $(BUILD)/daemon/main.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(ALL_LDLIBS) -o $@
 
+# ---- installation ----
+
+install: $(BUILD)/pipewatchd
+	$(call say,INSTALL,$(DESTDIR)$(SBINDIR)/pipewatchd)
+	$(Q)install -D -m 755 $< $(DESTDIR)$(SBINDIR)/pipewatchd
+	$(Q)install -d $(DESTDIR)$(UNITDIR)
+	$(Q)sed 's|/usr/sbin/|$(SBINDIR)/|' units/pipewatchd.service > $(DESTDIR)$(UNITDIR)/pipewatchd.service
+	$(Q)chmod 644 $(DESTDIR)$(UNITDIR)/pipewatchd.service
+	$(Q)install -m 644 units/pipewatchd.socket $(DESTDIR)$(UNITDIR)/
+	$(Q)install -D -m 644 units/pipewatch.sysusers $(DESTDIR)$(SYSUSERSDIR)/pipewatch.conf
+	$(Q)install -D -m 644 units/org.pipewatch1.conf $(DESTDIR)$(DBUSPOLICYDIR)/org.pipewatch1.conf
+	$(Q)install -D -m 644 units/org.pipewatch1.service \
+		$(DESTDIR)$(DBUSDIR)/system-services/org.pipewatch1.service
+	$(Q)install -D -m 644 -t $(DESTDIR)$(DOCDIR) README.md LICENSE
+	$(Q)install -d $(DESTDIR)$(CONFDIR)/pipewatch.conf.d
+	@# What an administrator has changed stays.
+	$(Q)test -e $(DESTDIR)$(CONFDIR)/pipewatch.conf || \
+		install -m 644 units/pipewatch.conf $(DESTDIR)$(CONFDIR)/pipewatch.conf
+
 # ---- tests ----
+
+# For tests that decide which allocations of the library fail.
+WRAPS := -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=reallocarray
+wraps = $(if $(shell grep -s '"oom.h"' $<),$(WRAPS))
 
 $(BUILD)/tests/test-%: tests/unit/test-%.c $(LIBRARY) | $(BUILD)/tests/
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(shell $(PKG_CONFIG) --cflags --libs cmocka) $(ALL_LDLIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $(wraps) $< $(LIBRARY) $(shell $(PKG_CONFIG) --cflags --libs cmocka) $(ALL_LDLIBS) -o $@
+
+$(BUILD)/tests/bus-server: tests/bus/server.c $(LIBRARY) | $(BUILD)/tests/
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(ALL_LDLIBS) -o $@
+
+# Without shared libraries where that is possible: a guest starts them hundreds of times.
+$(BUILD)/tests/load/occupy: LOAD_LIBS = $(shell $(PKG_CONFIG) --libs libbpf)
+LOADS := $(patsubst tests/load/%.c,$(BUILD)/tests/load/%,$(wildcard tests/load/*.c))
+
+$(BUILD)/tests/load/%: tests/load/%.c | $(BUILD)/tests/load/
+	$(call say,TEST,$@)
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) $< -pthread $(or $(LOAD_LIBS),-static) -o $@
+
+check-loads: $(LOADS)
 
 # Programs that measure, most of them in guests.
 $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY) | $(BUILD)/bench/
@@ -96,6 +135,39 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY) | $(BUILD)/bench/
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(ALL_LDLIBS) -o $@
 
 check-unit: $(UNIT_TESTS)
+
+check-rules: all
+	$(Q)BUILD=$(abspath $(BUILD)) tests/run tests/rules/rules.sh tests/rules/test-rules.sh
+
+deps:
+	$(Q)tests/deps
+
+# Anew, because what was looked up before the packages were installed may have changed.
+remake = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+# Tests find what was built by BUILD in their environment. The sum of all results is the last line.
+check: deps
+	+$(Q)$(remake) all bench check-unit check-loads $(BUILD)/tests/bus-server
+	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
+		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
+
+demo: deps
+	+$(Q)$(remake) all
+	$(Q)BUILD=$(abspath $(BUILD)) tests/demo/demo
+
+# ---- the cost of counting: tests/bench/run makes a table, tests/bench/limits.sh is a test ----
+
+BENCH := $(addprefix $(BUILD)/bench/,pipe attach empty.bpf.o candidates.bpf.o)
+
+bench: $(BUILD)/pipewatchd $(BENCH)
+
+$(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard bpf/*.bpf.h include/pipewatch/*.h) | $(BUILD)/bench/
+	$(call say,BPF,$@)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(BUILD)/bench/%: tests/bench/%.c | $(BUILD)/bench/
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) $< $(shell $(PKG_CONFIG) --cflags --libs libbpf) -o $@
 
 clean:
 	$(Q)rm -rf $(BUILD)

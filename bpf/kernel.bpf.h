@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-or-later OR BSD-2-Clause) */
 /*
- * The few kernel types that the programs read, declared by hand: libbpf relocates each access against the running
- * kernel, so the build needs no kernel's BTF, and only what is named here can be depended on. Kernel differences live in this file, one
- * small inline each.
+ * The few kernel types that the programs read, declared by hand: libbpf relocates each access
+ * against the running kernel, so the build needs no kernel's BTF, and only what is named here can
+ * be depended on. Kernel differences live in this file, one small inline each.
  */
 #ifndef PIPEWATCH_KERNEL_BPF_H
 #define PIPEWATCH_KERNEL_BPF_H
@@ -10,6 +10,9 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+
+#define likely(condition)   __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 #define PIPEFS_MAGIC 0x50495045
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0-or-later OR BSD-2-Clause)
 /*
- * Counts successful reads and writes of pipes per thread. The two fexit programs run on every pipe operation of
- * the host, so their common path is kept to a comparison of the slot's key and of the file's mount, and two additions;
- * all else is in account_slow(). The other programs keep the identity of a slot true.
+ * Counts successful reads and writes of pipes per thread. The two fexit programs run on every pipe
+ * operation of the host, so their common path is kept to a comparison of the slot's key and of the
+ * file's mount, and two additions; all else is in account_slow(). The other programs keep the
+ * identity of a slot true.
  */
 #include "kernel.bpf.h"
 #include "slot.bpf.h"
@@ -11,13 +12,13 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u32 own_tgid;	      /* the daemon: its own operations are left out */
+const volatile __u32 own_tgid; /* the daemon: its own operations are left out */
 const volatile __u64 wake_at_exited = WIRE_SLOTS / 4; /* exited slots that wake the collector */
 
 /* The one mount of pipefs, learnt from the first anonymous pipe seen. It never goes away. */
 struct vfsmount *pipe_mount;
 
-/* Wakes the collector when exited slots pile up; never carries data, so that no event can be lost. */
+/* Wakes the collector when exited slots pile up; never carries data, so no event can be lost. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -39,7 +40,7 @@ static __always_inline __u32 *size_class(struct wire_counts *counts, __u64 lengt
 {
 	__u64 offset;
 
-	if (length < 256)
+	if (likely(length < 256))
 		offset = size_offset[length];
 	else if (length < 32768)
 		offset = 4 * 8 + size_offset[(length >> 8) & 255];
@@ -53,10 +54,12 @@ static __always_inline void slot_add(struct wire_slot *slot, struct file *file, 
 {
 	struct wire_counts *counts = &slot->counts[direction];
 
+	/* First, since after the rest the slot's address would have to be kept in one more
+	 * register. */
+	if (direction == WIRE_READ && unlikely(file->f_flags & O_NOATIME))
+		slot->noatime_reads++;
 	counts->bytes += length;
 	(*size_class(counts, length))++;
-	if (direction == WIRE_READ && (file->f_flags & O_NOATIME))
-		slot->noatime_reads++;
 }
 
 static __always_inline void overflow_add(enum wire_pipe pipe, struct file *file, __u64 length,
@@ -83,7 +86,7 @@ static __always_inline enum wire_pipe file_pipe(struct file *file)
 	return WIRE_ANONYMOUS;
 }
 
-/* The first operation of a thread on a kind of pipe, any operation on a FIFO, or on a slot not in its own place. */
+/* The first operation of a thread on a kind of pipe, or any on a slot not in its own place. */
 static __always_inline int account_slow(__u64 *ctx, enum wire_direction direction)
 {
 	struct kiocb *iocb = (void *)ctx[0];
@@ -120,29 +123,50 @@ static __noinline int write_slow(__u64 *ctx)
 	return account_slow(ctx, WIRE_WRITE);
 }
 
-/* ctx: the kiocb, the iov_iter, the result. Anything not positive has moved nothing and updated nothing. */
+/* Five instructions less than from bpf_get_current_pid_tgid(), which 5.10 has to do with. */
+static __always_inline __u32 current_tid(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		return bpf_get_current_task_btf()->pid;
+	return bpf_get_current_pid_tgid();
+}
+
+/* ctx: the kiocb, the iov_iter, the result. Anything not positive has moved nothing and updated
+ * nothing. */
 static __always_inline int account(__u64 *ctx, enum wire_direction direction)
 {
-	/* Called first, so that little has to be kept in callee-saved registers, which cost a push and a pop each. */
-	__u32 tid = bpf_get_current_pid_tgid();
+	/* Called first, so that little has to be kept in callee-saved registers, which cost a push
+	 * and a pop each. */
+	__u32 key = current_tid(), home = key;
 	__s64 length = ctx[2];
 	struct kiocb *iocb = (void *)ctx[0];
+	struct vfsmount *pipes = pipe_mount;
 	struct wire_slot *slot;
 	struct file *file;
 
 	if (length <= 0)
 		return 0;
-	slot = slot_at(tid);
+	file = iocb->ki_filp;
+	/* Once the mount of pipefs is known, any other is a FIFO's. */
+	if (unlikely(file->f_path.mnt != pipes)) {
+		if (!pipes)
+			goto slow;
+		key |= WIRE_KEY_FIFO;
+		home = slot_home(key);
+	}
+	slot = slot_at(home);
 	/* Keep the address: clang would rather compute it again for each field. */
 	asm volatile("" : "+r"(slot));
-	file = iocb->ki_filp;
-	if (slot->key != tid || file->f_path.mnt != pipe_mount)
-		return direction == WIRE_READ ? read_slow(ctx) : write_slow(ctx);
+	if (unlikely(slot->key != key))
+		goto slow;
 	slot_add(slot, file, length, direction);
 	return 0;
+slow:
+	return direction == WIRE_READ ? read_slow(ctx) : write_slow(ctx);
 }
 
-/* Attached to what this kernel has: pipe_read or anon_pipe_read (which fifo_pipe_read calls), likewise for write. */
+/* Attached to what this kernel has: pipe_read or anon_pipe_read (which fifo_pipe_read calls),
+ * likewise for write. */
 SEC("fexit/pipe_read")
 int pipe_read_exit(__u64 *ctx)
 {
@@ -155,16 +179,12 @@ int pipe_write_exit(__u64 *ctx)
 	return account(ctx, WIRE_WRITE);
 }
 
-static __always_inline void slot_retire(__u32 key, struct task_struct *task, __u32 flags)
+static __noinline void slot_retire(struct wire_slot *slot, __u32 flags)
 {
-	struct wire_slot *slot = slot_find(key);
 	__u32 token = 0;
 
-	if (!slot)
-		return;
-	slot_identify(slot, task);
 	slot->flags = flags;
-	slot->key = key | WIRE_KEY_EXITED;
+	slot->key |= WIRE_KEY_EXITED;
 	__sync_fetch_and_add(&shared.exited, 1);
 	if (shared.exited - shared.reaped < wake_at_exited || shared.wake_pending)
 		return;
@@ -172,33 +192,79 @@ static __always_inline void slot_retire(__u32 key, struct task_struct *task, __u
 	bpf_ringbuf_output(&wake, &token, sizeof(token), 0);
 }
 
+static __always_inline __u32 task_exit_flags(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, signal, live.counter) == 0 ? WIRE_SLOT_PROCESS_EXITED : 0;
+}
+
+/* @key's thread, which is @task, ends or gets another id. */
+static __always_inline void thread_retire(__u32 key, struct task_struct *task, __u32 flags)
+{
+	struct wire_slot *slot = slot_find(key);
+
+	if (!slot)
+		return;
+	slot_identify(slot, task);
+	slot_retire(slot, flags);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(process_exit, struct task_struct *task)
 {
-	__u32 flags = BPF_CORE_READ(task, signal, live.counter) == 0 ? WIRE_SLOT_PROCESS_EXITED : 0;
+	__u32 flags = task_exit_flags(task);
 	__u32 tid = task->pid;
 
-	slot_retire(tid, task, flags);
-	slot_retire(tid | WIRE_KEY_FIFO, task, flags);
+	thread_retire(tid, task, flags);
+	thread_retire(tid | WIRE_KEY_FIFO, task, flags);
 	return 0;
 }
 
-/* exec by another thread than the main one gives that thread the main one's id: its slots are not found any more. */
+static __always_inline void thread_forget(__u32 key, struct task_struct *task)
+{
+	struct wire_slot *slot = slot_find(key);
+
+	if (slot && slot->tgid == (__u32)task->tgid)
+		slot_retire(slot, task_exit_flags(task));
+}
+
+/*
+ * A second chance. Where tasks can be preempted inside a program, the kernel skips its runs by
+ * other tasks on that CPU meanwhile, process_exit's included. This one runs in a softirq, where
+ * nothing is preempted. By now the task has no cgroup any more: the slot's identity stays as it
+ * was.
+ */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(process_free, struct task_struct *task)
+{
+	__u32 tid = task->pid;
+
+	thread_forget(tid, task);
+	thread_forget(tid | WIRE_KEY_FIFO, task);
+	return 0;
+}
+
+/* exec by another thread than the main one gives that thread the main one's id: its slots are not
+ * found any more. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, int old_tid)
 {
 	if (task->pid == old_tid)
 		return 0;
-	slot_retire(old_tid, task, 0);
-	slot_retire(old_tid | WIRE_KEY_FIFO, task, 0);
+	thread_retire(old_tid, task, 0);
+	thread_retire(old_tid | WIRE_KEY_FIFO, task, 0);
 	return 0;
 }
 
-static __always_inline void slot_rename(__u32 key, const char *comm)
+static __always_inline void thread_rename(__u32 key, struct task_struct *task, const char *comm)
 {
 	struct wire_slot *slot = slot_find(key);
 
-	if (slot)
+	if (!slot)
+		return;
+	/* Of a process that ended unnoticed, and whose id this one has got. */
+	if (slot->start_boottime != task->start_boottime)
+		slot_retire(slot, WIRE_SLOT_PROCESS_EXITED);
+	else
 		bpf_probe_read_kernel_str(slot->comm, sizeof(slot->comm), comm);
 }
 
@@ -210,12 +276,12 @@ int BPF_PROG(process_rename, struct task_struct *task, const char *comm)
 
 	if (task->tgid != task->pid)
 		return 0;
-	slot_rename(tid, comm);
-	slot_rename(tid | WIRE_KEY_FIFO, comm);
+	thread_rename(tid, task, comm);
+	thread_rename(tid | WIRE_KEY_FIFO, task, comm);
 	return 0;
 }
 
-static __always_inline void slot_move(__u32 key, __u64 cgroup_id)
+static __always_inline void thread_move(__u32 key, __u64 cgroup_id)
 {
 	struct wire_slot *slot = slot_find(key);
 
@@ -229,7 +295,7 @@ int BPF_PROG(process_move, struct cgroup *cgroup, const char *path, struct task_
 	__u64 cgroup_id = task_cgroup_id(task);
 	__u32 tid = task->pid;
 
-	slot_move(tid, cgroup_id);
-	slot_move(tid | WIRE_KEY_FIFO, cgroup_id);
+	thread_move(tid, cgroup_id);
+	thread_move(tid | WIRE_KEY_FIFO, cgroup_id);
 	return 0;
 }

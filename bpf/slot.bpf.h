@@ -14,8 +14,9 @@ struct wire_slot slots[WIRE_SLOTS];
 struct wire_shared shared;
 
 /*
- * Slot index to the thread that claimed it. 5.10 has no compare-and-swap; an insert that must not find an entry decides between two
- * threads just as well. max_entries (MaxThreads=) is how many slots may be in use.
+ * Slot index to the thread that claimed it. 5.10 has no compare-and-swap; an insert that must not
+ * find an entry decides between two threads just as well. max_entries (MaxThreads=) is how many
+ * slots may be in use.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -29,7 +30,7 @@ static __always_inline struct wire_slot *slot_at(__u32 index)
 	return &slots[index & SLOT_MASK];
 }
 
-/* Where the search for a key begins: threads in their own place, their FIFOs half the table away. */
+/* Where the search for a key begins: threads in their own place, FIFOs half the table away. */
 static __always_inline __u32 slot_home(__u32 key)
 {
 	return key & WIRE_KEY_FIFO ? key + WIRE_SLOTS / 2 : key;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The Accept and Accept-Encoding headers (RFC 9110, 12.5), leniently: what cannot be understood is as if it were not there.
+ * The Accept and Accept-Encoding headers (RFC 9110, 12.5), leniently: what cannot be understood is
+ * as if it were not there.
  */
 #ifndef PIPEWATCH_ACCEPT_H
 #define PIPEWATCH_ACCEPT_H

@@ -24,6 +24,8 @@ struct group {
 	uint32_t processes;   /* open ones */
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
+	struct pipe_counts
+		listed[PIPE_KINDS]; /* scratch of accounts_fill(): what processes have series for */
 	UT_hash_handle hh;
 };
 
@@ -43,6 +45,8 @@ struct account {
 	const char *unit; /* interned */
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
+	struct pipe_counts in_group[PIPE_KINDS]; /* of these, booked on the present group */
+	bool listed;				 /* scratch of accounts_fill() */
 	struct pipe_sizes sizes[PIPE_KINDS];
 	UT_hash_handle hh;
 	struct account *prev, *next; /* among the closed, oldest first */
@@ -206,6 +210,7 @@ int account_identify(struct accounts *a, struct account *p, const char *comm, co
 	strncpy(p->comm, comm, sizeof(p->comm) - 1);
 	p->unit = interned;
 	p->group = group;
+	memset(p->in_group, 0, sizeof(p->in_group));
 	p->identified = true;
 	if (!p->closed)
 		group_of(a, p)->processes++;
@@ -259,6 +264,7 @@ void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
 	costs_of(a, pipe, counts, &costs);
 	pipe_counts_add(&p->counts[pipe], counts);
 	pipe_costs_add(&p->costs[pipe], &costs);
+	pipe_counts_add(&p->in_group[pipe], counts);
 	pipe_sizes_add(&p->sizes[pipe], sizes);
 	pipe_counts_add(&group_of(a, p)->counts[pipe], counts);
 	pipe_costs_add(&group_of(a, p)->costs[pipe], &costs);
@@ -345,6 +351,9 @@ static int group_fill(const struct group *g, const char *unit, const char *comm,
 	out->processes = g->processes;
 	memcpy(out->counts, g->counts, sizeof(out->counts));
 	memcpy(out->costs, g->costs, sizeof(out->costs));
+	memcpy(out->rest, g->counts, sizeof(out->rest));
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		pipe_counts_subtract(&out->rest[pipe], &g->listed[pipe]);
 	return 0;
 }
 
@@ -363,6 +372,8 @@ static int account_fill(const struct account *p, uint64_t boot_usec, struct snap
 	out->exited = p->closed;
 	memcpy(out->counts, p->counts, sizeof(out->counts));
 	memcpy(out->costs, p->costs, sizeof(out->costs));
+	out->has_series = p->listed;
+	memcpy(out->series, p->in_group, sizeof(out->series));
 	memcpy(out->sizes, p->sizes, sizeof(out->sizes));
 	return 0;
 }
@@ -376,12 +387,62 @@ static uint64_t counts_operations(const struct pipe_counts counts[static PIPE_KI
 	return sum;
 }
 
-int accounts_fill(const struct accounts *a, uint64_t boot_usec, struct snapshot *s)
+static int compare_pids(const void *left, const void *right)
+{
+	const struct account *a = *(struct account *const *)left,
+			     *b = *(struct account *const *)right;
+
+	if (a->key.tgid != b->key.tgid)
+		return a->key.tgid < b->key.tgid ? -1 : 1;
+	return a->key.start_boottime_ns > b->key.start_boottime_ns ? -1 : 1;
+}
+
+/*
+ * Chooses the processes that get series of their own: open ones in a group with series, and of two
+ * with the same pid, of which one must have ended unnoticed, the younger. A name must not appear
+ * twice.
+ */
+static int list_pids(struct accounts *a)
+{
+	_cleanup_(freep) struct account **open = NULL;
+	struct account *p;
+	struct group *g;
+	size_t n = 0;
+
+	open = calloc(HASH_COUNT(a->by_key) + 1, sizeof(*open));
+	if (!open)
+		return -ENOMEM;
+	for (g = a->groups; g; g = g->hh.next)
+		memset(g->listed, 0, sizeof(g->listed));
+	for (p = a->by_key; p; p = p->hh.next) {
+		p->listed = false;
+		if (!p->closed && p->group)
+			open[n++] = p;
+	}
+	qsort(open, n, sizeof(*open), compare_pids);
+	for (size_t i = 0; i < n; i++) {
+		p = open[i];
+		if (i > 0 && open[i - 1]->key.tgid == p->key.tgid)
+			continue;
+		p->listed = true;
+		for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+			pipe_counts_add(&p->group->listed[pipe], &p->in_group[pipe]);
+	}
+	return 0;
+}
+
+int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct snapshot *s)
 {
 	const struct account *p;
 	const struct group *g;
 	int r;
 
+	s->pid_label = pid_label;
+	if (pid_label) {
+		r = list_pids(a);
+		if (r < 0)
+			return r;
+	}
 	for (p = a->by_key; p; p = p->hh.next) {
 		r = account_fill(p, boot_usec, s);
 		if (r < 0)

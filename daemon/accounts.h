@@ -68,8 +68,7 @@ void account_release(struct account *p);
 void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
 			    double seconds);
 
-/* The process is gone. Its account stays for SNAPSHOT_EXITED_SEC after @now_usec (CLOCK_MONOTONIC).
- */
+/* The process is gone. Its account stays for SNAPSHOT_EXITED_SEC after @now_usec (monotonic). */
 void account_close(struct accounts *a, struct account *p, uint64_t now_usec);
 bool account_closed(const struct account *p);
 
@@ -86,8 +85,9 @@ void accounts_each_unheld(struct accounts *a, void (*each)(struct account *p, vo
 
 /*
  * Appends processes and groups to @s and sets its totals, sizes and unattributed operations.
- * @boot_usec is when the machine was booted (CLOCK_REALTIME). Returns 0 or -ENOMEM.
+ * @boot_usec is when the machine was booted (CLOCK_REALTIME). With @pid_label live processes have
+ * series of their own. Returns 0 or -ENOMEM.
  */
-int accounts_fill(const struct accounts *a, uint64_t boot_usec, struct snapshot *s);
+int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct snapshot *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include "bus-manager.h"
 
 #include <errno.h>
@@ -30,8 +30,7 @@ struct bus_manager {
 	size_t waiting_bytes;		 /* of replies since the write queue was last seen empty */
 };
 
-/* The current snapshot, borrowed until the next message. Returns 0, or -errno with @error filled.
- */
+/* The current snapshot, borrowed until the next message. 0, or -errno with @error filled. */
 static int current_snapshot(struct bus_manager *m, const struct snapshot **ret_snapshot,
 			    sd_bus_error *error)
 {

@@ -16,10 +16,10 @@
  *   KINDReadBytes       t
  *   KINDWrittenBytes    t
  *   KINDNoatimeReads    t   those of the reads that came through O_NOATIME
- *   KINDAtimeUpdates    t   metadata updates, where this kernel makes them: property Paths says where
+ *   KINDAtimeUpdates    t   metadata updates, where this kernel makes them: see property Paths
  *   KINDCmtimeUpdates   t
- *   KINDReadSizes       at  operations by size, in 16 classes of 2^n .. 2^(n+1)-1 bytes; not in lists,
- *   KINDWriteSizes      at  of which they would be the greater part
+ *   KINDReadSizes       at  operations by size, in 16 classes of 2^n .. 2^(n+1)-1 bytes; not in
+ *   KINDWriteSizes      at  lists, of which they would be the greater part
  */
 /* clang-format on */
 #ifndef PIPEWATCH_BUS_ROW_H

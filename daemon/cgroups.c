@@ -37,9 +37,29 @@ struct cgroups {
 	char unit[UNIT_MAX]; /* what was returned last, when it has no entry */
 };
 
-/* The mount point of cgroup v2; the last mounted one is what is seen. */
+/* mountinfo has spaces, tabs, newlines and backslashes as \ooo, three octal digits. */
+static void octal_unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; to++) {
+		if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
+			*to = (from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0');
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/*
+ * The mount point of cgroup v2; the last mounted one is what is seen. Where only a part of the
+ * hierarchy is mounted, that is not its root, but better than nothing.
+ */
 static void mount_find(struct cgroups *c)
 {
+	bool whole = false;
 	_cleanup_(fclosep) FILE *f = NULL;
 	_cleanup_(freep) char *line = NULL;
 	char path[PATH_MAX];
@@ -50,12 +70,19 @@ static void mount_find(struct cgroups *c)
 	if (!f)
 		return;
 	while (getline(&line, &size, f) > 0) {
-		char point[PATH_MAX / 2];
-		const char *type = strstr(line, " - ");
+		char root[PATH_MAX / 2], point[PATH_MAX / 2];
+		char *type = strstr(line, " - ");
 
-		if (type && !strncmp(type, " - cgroup2 ", 11) &&
-		    sscanf(line, "%*s %*s %*s %*s %2047s", point) == 1)
-			snprintf(c->mount, sizeof(c->mount), "%s", point);
+		if (!type || strncmp(type, " - cgroup2 ", 11))
+			continue;
+		*type = '\0';
+		if (sscanf(line, "%*s %*s %*s %2047s %2047s", root, point) != 2)
+			continue;
+		if (whole && strcmp(root, "/"))
+			continue;
+		whole = !strcmp(root, "/");
+		octal_unescape(point);
+		snprintf(c->mount, sizeof(c->mount), "%s", point);
 	}
 }
 
@@ -202,6 +229,8 @@ static const char *unit_from_process(struct cgroups *c, uint64_t id, uint32_t pi
 	snprintf(directory, sizeof(directory), "%s%s", c->mount, path);
 	if (stat(directory, &st) < 0 || st.st_ino != id)
 		return NULL;
+	if (HASH_COUNT(c->entries) > ENTRIES_MAX)
+		entries_clear(c);
 	return entry_add(c, id, path);
 }
 
@@ -209,6 +238,7 @@ const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t 
 {
 	const char *unit = c->mount[0] ? entry_find(c, id) : NULL;
 	char path[PATH_MAX] = "";
+	struct stat st;
 
 	if (!unit)
 		unit = unit_from_process(c, id, pid);
@@ -221,6 +251,8 @@ const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t 
 	c->walked_usec = now_usec;
 	if (HASH_COUNT(c->entries) > ENTRIES_MAX)
 		entries_clear(c);
+	if (stat(c->mount, &st) == 0)
+		entry_add(c, st.st_ino, "/");
 	hierarchy_walk(c, AT_FDCWD, c->mount, path, 0);
 	unit = entry_find(c, id);
 	return unit ? unit : "";

@@ -14,7 +14,7 @@ struct check {
 	const char *kernel_release;
 	const char *machine;
 	const struct verdict *verdict;
-	int counting_exit; /* 0 when operations can be counted, else the exit code that says why not
+	int counting_exit; /* 0 when operations can be counted, else an exit code that says why not
 			    */
 	const char *counting_reason; /* sentences with cause and remedy; "" when they can */
 	const struct ab *ab;	     /* NULL: not measured */
@@ -28,8 +28,7 @@ struct check {
 int check_counting(verdict_symbol_fn symbol, void *userdata, int error, char *ret_reason,
 		   size_t size);
 
-/* Returns the exit code for --check: counting_exit, or PIPEWATCH_EXIT_OS when @f cannot be written.
- */
+/* Returns the exit code for --check: counting_exit, or PIPEWATCH_EXIT_OS if @f is not writable. */
 int check_print(const struct check *c, FILE *f);
 
 #endif

@@ -181,7 +181,6 @@ static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
 		       struct wire_counts booked[static WIRE_DIRECTIONS], uint32_t *noatime_booked,
 		       struct pipe_counts *ret_counts, struct pipe_sizes *ret_sizes)
 {
-	/* Before the reads that it is part of, so that it never exceeds them. */
 	uint32_t noatime = __atomic_load_n(noatime_now, __ATOMIC_ACQUIRE);
 
 	memset(ret_counts, 0, sizeof(*ret_counts));
@@ -189,6 +188,12 @@ static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
 	*noatime_booked = noatime;
 	counts_take(&now[WIRE_READ], &booked[WIRE_READ], &ret_counts->reads,
 		    &ret_counts->read_bytes, ret_sizes->reads);
+	/* It is counted a few instructions before the read that it belongs to, which we may not
+	 * have seen: wait for it. */
+	if (ret_counts->noatime_reads > ret_counts->reads) {
+		*noatime_booked -= ret_counts->noatime_reads - ret_counts->reads;
+		ret_counts->noatime_reads = ret_counts->reads;
+	}
 	counts_take(&now[WIRE_WRITE], &booked[WIRE_WRITE], &ret_counts->writes,
 		    &ret_counts->written_bytes, ret_sizes->writes);
 	return ret_counts->reads || ret_counts->writes || ret_counts->read_bytes ||
@@ -205,33 +210,48 @@ static void slot_free(struct collector *c, struct wire_slot *slot, struct booked
 	c->freed[c->n_freed++] = slot - c->memory.slots;
 }
 
+/* The account of a slot's process, opened and held when the slot is seen first. */
+static int slot_open(struct collector *c, const struct wire_slot *slot, struct booked *b)
+{
+	if (b->account)
+		return 0;
+	b->account = accounts_open(c->accounts, slot->tgid, slot->start_boottime);
+	if (!b->account)
+		return -ENOMEM;
+	account_hold(b->account);
+	return 0;
+}
+
+/* First of all slots of main threads: who a process is has to be known before anything is booked.
+ */
+static int slot_introduce(struct collector *c, struct wire_slot *slot, uint32_t key)
+{
+	struct booked *b = &c->booked[slot - c->memory.slots];
+	int r;
+
+	if ((key & KEY_TID_MASK) != slot->tgid)
+		return 0;
+	r = slot_open(c, slot, b);
+	return r < 0 ? r : slot_identify(c, slot, b);
+}
+
 static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t key)
 {
 	struct booked *b = &c->booked[slot - c->memory.slots];
 	enum pipe_kind pipe = key & WIRE_KEY_FIFO ? PIPE_FIFO : PIPE_ANONYMOUS;
-	bool exited = key & WIRE_KEY_EXITED, main_thread;
+	bool exited = key & WIRE_KEY_EXITED;
 	struct pipe_counts counts;
 	struct pipe_sizes sizes;
-	bool changed;
 	int r;
 
-	if (!b->account) {
-		b->account = accounts_open(c->accounts, slot->tgid, slot->start_boottime);
-		if (!b->account)
-			return -ENOMEM;
-		account_hold(b->account);
-	}
-
-	main_thread = slot_of_main_thread(c, slot);
-	if ((key & KEY_TID_MASK) == slot->tgid || exited || !account_identified(b->account)) {
+	r = slot_open(c, slot, b);
+	if (r >= 0 && (exited || !account_identified(b->account)))
 		r = slot_identify(c, slot, b);
-		if (r < 0)
-			return r;
-	}
-	changed = delta_take(slot->counts, &slot->noatime_reads, b->counts, &b->noatime_reads,
-			     &counts, &sizes);
-	if (changed) {
-		if (!main_thread && !exited)
+	if (r < 0)
+		return r;
+	if (delta_take(slot->counts, &slot->noatime_reads, b->counts, &b->noatime_reads, &counts,
+		       &sizes)) {
+		if (!exited && !slot_of_main_thread(c, slot))
 			slot_identify_by_process(c, slot, b);
 		account_book(c->accounts, b->account, pipe, &counts, &sizes);
 	}
@@ -240,6 +260,34 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 			account_close(c->accounts, b->account, c->now_usec);
 		slot_free(c, slot, b);
 	}
+	return 0;
+}
+
+typedef int (*slot_fn)(struct collector *c, struct wire_slot *slot, uint32_t key);
+
+/* Calls @each for all slots in use. Returns the first error, having gone on with the others. */
+static int slots_each(struct collector *c, slot_fn each)
+{
+	int r, first = 0;
+
+	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
+		struct wire_slot *slot = &c->memory.slots[i];
+		uint32_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+
+		if (!key)
+			continue;
+		r = each(c, slot, key);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	return first;
+}
+
+static int slot_number(struct collector *c, struct wire_slot *slot, uint32_t key)
+{
+	(void)slot;
+	(void)key;
+	c->n_used++;
 	return 0;
 }
 
@@ -261,9 +309,13 @@ static void account_check(struct account *account, void *userdata)
 {
 	struct collector *c = userdata;
 	struct process process;
+	int r;
 
-	if (process_read("/proc", account_tgid(account), &process) < 0 || process.ended ||
-	    process.start_ticks != process_ticks(account_start_boottime_ns(account)))
+	/* What cannot be read for another reason than that it is gone, is looked at again. */
+	r = process_read("/proc", account_tgid(account), &process);
+	if (r == -ESRCH ||
+	    (r >= 0 && (process.ended ||
+			process.start_ticks != process_ticks(account_start_boottime_ns(account)))))
 		account_close(c->accounts, account, c->now_usec);
 }
 
@@ -285,8 +337,7 @@ static int claims_delete(struct collector *c)
 
 int collector_collect(struct collector *c, uint64_t now_usec)
 {
-	uint32_t n_exited;
-	int r, first = 0;
+	int r, first;
 
 	c->now_usec = now_usec;
 	/* Before looking: what exits from now on may wake us again. */
@@ -294,25 +345,18 @@ int collector_collect(struct collector *c, uint64_t now_usec)
 		ring_buffer__consume(c->wake);
 	__atomic_store_n(&c->memory.shared->wake_pending, 0, __ATOMIC_SEQ_CST);
 
-	/* A slot that is free but still claimed is in use for the map. */
-	c->n_used = c->n_freed;
-	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
-		struct wire_slot *slot = &c->memory.slots[i];
-		uint32_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
-
-		if (!key)
-			continue;
-		c->n_used++;
-		r = slot_collect(c, slot, key);
-		if (r < 0 && first == 0)
-			first = r;
-	}
+	first = slots_each(c, slot_introduce);
+	r = slots_each(c, slot_collect);
+	if (first == 0)
+		first = r;
 	overflow_collect(c);
-	n_exited = c->n_freed;
 	r = claims_delete(c);
 	if (r < 0 && first == 0)
 		first = r;
-	c->n_used -= n_exited - c->n_freed;
+
+	/* A slot that is free but still claimed is in use for the map. */
+	c->n_used = c->n_freed;
+	slots_each(c, slot_number);
 
 	/* Reads /proc for each of them. */
 	if (now_usec - c->checked_usec >= CHECK_INTERVAL_USEC) {

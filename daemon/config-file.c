@@ -17,8 +17,9 @@
 #define FILE_BYTES_MAX (1 << 20)
 
 /*
- * One file being read. The INI parser takes its lines from next_line(), which refuses what the parser would silently
- * misread: lines beyond its buffer, continuation lines, "key: value", NUL bytes, text after a section's bracket.
+ * One file being read. The INI parser takes its lines from next_line(), which refuses what the
+ * parser would silently misread: lines beyond its buffer, continuation lines, "key: value", NUL
+ * bytes, text after a section's bracket.
  */
 struct reading {
 	struct config *config;
@@ -67,7 +68,8 @@ __attribute__((format(printf, 2, 3))) static void warn(struct reading *reading, 
 	reading->warn(line);
 }
 
-/* "[Section]", perhaps with a comment behind it. Unknown ones are told here, once, rather than for each of their keys. */
+/* "[Section]", perhaps with a comment behind it. Unknown ones are told here, once, rather than for
+ * each of their keys. */
 static void check_section(struct reading *reading, char *line)
 {
 	char *end = strchr(line, ']'), *rest, rendered[64];
@@ -187,7 +189,8 @@ static int assign(void *userdata, const char *section, const char *name, const c
 	return r == 0;
 }
 
-/* A regular file, or /dev/null, by which a drop-in of the distribution is masked. Opening anything else may block or act. */
+/* A regular file, or /dev/null, by which a drop-in of the distribution is masked. Opening anything
+ * else may block or act. */
 static int check_type(struct reading *reading, const struct stat *st)
 {
 	if (S_ISREG(st->st_mode)) {

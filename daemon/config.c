@@ -240,8 +240,7 @@ static int set_listen(struct config *c, const char *value)
 	return 0;
 }
 
-/* Does one address, "transport:key=value,key=value", name a place to connect to? Changes @address.
- */
+/* Does one address, "transport:key=value,key=value", name a place to connect to? Changes it. */
 static bool bus_address_valid(char *address)
 {
 	static const struct {

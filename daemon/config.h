@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the operator asked for: compile-time defaults, then the configuration files, then the command line.
- * Knows no other module but the vocabulary.
+ * What the operator asked for: compile-time defaults, then the configuration files, then the
+ * command line. Knows no other module but the vocabulary.
  */
 #ifndef PIPEWATCH_CONFIG_H
 #define PIPEWATCH_CONFIG_H
@@ -15,13 +15,13 @@
 struct config {
 	/* [Measurement] */
 	enum snapshot_mode mode;
-	double budget_percent;		/* of the time spent in pipe operations; 0.01 .. 100 */
+	double budget_percent;		  /* of the time spent in pipe operations; 0.01 .. 100 */
 	unsigned int sample_frequency_hz; /* 1 .. 10000 */
-	unsigned int max_threads;	/* slots for threads that use pipes; 8 .. 1048576, a power of two */
+	unsigned int max_threads; /* slots for threads with pipes; 8 .. 1048576, a power of two */
 
 	/* [Metrics] */
-	char **listen; /* ADDR:PORT, [ADDR6]:PORT or unix:PATH; NULL-terminated */
-	bool listen_is_default; /* the first assignment replaces the default, later ones add */
+	char **listen;		 /* ADDR:PORT, [ADDR6]:PORT or unix:PATH; NULL-terminated */
+	bool listen_is_default;	 /* the first assignment replaces the default, later ones add */
 	unsigned int max_groups; /* 1 .. 100000 */
 	bool pid_label;
 
@@ -43,23 +43,27 @@ static inline void config_freep(struct config **c)
 }
 
 /*
- * Reads @file (NULL: the default file, which may be absent) and, beside it, the drop-ins FILE.d/\*.conf as systemd does:
- * from /etc, /run, /usr/local/lib and /usr/lib, sorted by base name, the same name in an earlier directory masking the later. An
- * explicitly named file must exist, and its drop-ins are only those of FILE.d. Unknown sections and keys are reported to
- * @warn, one line each, and ignored. Returns 0, -EINVAL for a bad value (with *ret_error filled), or -errno for a file that
- * cannot be read (likewise). @c may hold part of the files on failure: throw it away.
+ * Reads @file (NULL: the default file, which may be absent) and, beside it, the drop-ins
+ * FILE.d/\*.conf as systemd does: from /etc, /run, /usr/local/lib and /usr/lib, sorted by base
+ * name, the same name in an earlier directory masking the later. An explicitly named file must
+ * exist, and its drop-ins are only those of FILE.d. Unknown sections and keys are reported to
+ * @warn, one line each, and ignored. Returns 0, -EINVAL for a bad value (with *ret_error filled),
+ * or -errno for a file that cannot be read (likewise). @c may hold part of the files on failure:
+ * throw it away.
  */
 int config_read(struct config *c, const char *file, void (*warn)(const char *line),
 		struct config_error *ret_error);
 
-/* The same with every absolute path taken below @root ("" for the real ones), so that the search can be tried. */
+/* The same with every absolute path taken below @root ("" for the real ones), so that the search
+ * can be tried. */
 int config_read_below(struct config *c, const char *root, const char *file,
 		      void (*warn)(const char *line), struct config_error *ret_error);
 
 /*
- * Sets one value by its name in the files ("Mode", "Budget", "Listen", …), checked in the same way. An assignment of
- * Listen= adds; an empty one clears the list. Returns 0, -ENOENT for an unknown key, -EINVAL, -ENOMEM; on failure *ret_allowed is
- * a phrase saying what is allowed ("a percentage from 0.01 to 100").
+ * Sets one value by its name in the files ("Mode", "Budget", "Listen", …), checked in the same way.
+ * An assignment of Listen= adds; an empty one clears the list. Returns 0, -ENOENT for an unknown
+ * key, -EINVAL, -ENOMEM; on failure *ret_allowed is a phrase saying what is allowed ("a percentage
+ * from 0.01 to 100").
  */
 int config_set(struct config *c, const char *key, const char *value, const char **ret_allowed);
 
@@ -67,8 +71,8 @@ int config_set(struct config *c, const char *key, const char *value, const char 
 bool config_listen_valid(const char *listen);
 
 /*
- * Foreign text for a message: valid UTF-8, control characters as \\xNN, cut with "..." where it is longer than fits
- * in @ret_size. Returns @ret.
+ * Foreign text for a message: valid UTF-8, control characters as \\xNN, cut with "..." where it is
+ * longer than fits in @ret_size. Returns @ret.
  */
 const char *config_render(const char *text, char *ret, size_t ret_size);
 

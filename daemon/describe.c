@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include "describe.h"
 
 #include <errno.h>
@@ -249,7 +249,9 @@ static void write_programs(struct writer *w)
 		write_string(w, "program", program->program);
 		write_string(w, "hook", program->hook);
 		write_bool(w, "attached", program->attached);
-		if (!program->attached)
+		if (program->attached)
+			write_number(w, "missed_runs", program->missed);
+		else
 			write_string(w, "reason", program->reason);
 		end(w, "}");
 	}

@@ -15,7 +15,7 @@
  *   paths       {anonymous | fifo: {atime | cmtime | fsnotify: {state, reason, [updates_reason]}}}
  *   unit_costs  {anonymous | fifo: {atime | cmtime | fsnotify: {whole: FIGURE, [agreement],
  *                stages: {NAME: FIGURE}, estimators: {NAME: FIGURE}}}}
- *   programs    [{program, hook, attached, [reason]}]
+ *   programs    [{program, hook, attached, missed_runs | reason}]
  *   counting    then counting_reason, or all of:
  *   tracked_processes, lost_updates, losses [{reason, updates}], unattributed_operations
  *   maps        [{map, entries, max_entries}]

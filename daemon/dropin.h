@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which *.conf files lie beside a configuration file: directory order, masking and sorting as systemd does it.
+ * Which *.conf files lie beside a configuration file: directory order, masking and sorting as
+ * systemd does it.
  */
 #ifndef PIPEWATCH_DROPIN_H
 #define PIPEWATCH_DROPIN_H
@@ -8,9 +9,10 @@
 #include <limits.h>
 
 /*
- * Lists *.conf of @directories (NULL-terminated, each taken below @root), sorted by base name in byte order; of equal
- * names only that in the first directory is listed. Hidden files are passed over, absent directories too. Returns 0 and a
- * NULL-terminated list for dropin_list_free(); -ENOMEM; or -errno of a directory that cannot be read, named in @ret_failed.
+ * Lists *.conf of @directories (NULL-terminated, each taken below @root), sorted by base name in
+ * byte order; of equal names only that in the first directory is listed. Hidden files are passed
+ * over, absent directories too. Returns 0 and a NULL-terminated list for dropin_list_free();
+ * -ENOMEM; or -errno of a directory that cannot be read, named in @ret_failed.
  */
 int dropin_find(const char *root, const char *const *directories, char ***ret_files,
 		char ret_failed[static PATH_MAX]);

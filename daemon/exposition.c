@@ -15,23 +15,74 @@
 	"pipe. A group that never used a kind of pipe has no series for it; groups beyond the " \
 	"configured number are in unit (other), comm (other)."
 
+/* Whose operations a series counts: a group's, or with the pid label a process's or the rest of its
+ * group's. */
+struct series {
+	const char *unit;
+	const char *comm;
+	char pid[16]; /* "" for the rest of a group */
+	const struct pipe_counts *counts;
+};
+
+static size_t series_max(const struct snapshot *s)
+{
+	return s->n_groups + (s->pid_label ? s->n_processes : 0);
+}
+
+/* Returns false where there is no series @i. */
+static bool series_get(const struct snapshot *s, size_t i, struct series *ret)
+{
+	const struct snapshot_process *p;
+	const struct snapshot_group *g;
+
+	if (i < s->n_groups) {
+		g = &s->groups[i];
+		*ret = (struct series){ .unit = g->unit,
+					.comm = g->comm,
+					.counts = s->pid_label ? g->rest : g->counts };
+		return true;
+	}
+	p = &s->processes[i - s->n_groups];
+	*ret = (struct series){ .unit = p->unit, .comm = p->comm, .counts = p->series };
+	snprintf(ret->pid, sizeof(ret->pid), "%u", p->pid);
+	return p->has_series;
+}
+
+#define SERIES_LABELS_MAX 5
+
+/* In the order unit, comm, pid where asked for, pipe, kind where there is one. Returns how many. */
+static size_t series_labels(const struct snapshot *s, const struct series *series,
+			    enum pipe_kind pipe, const char *kind,
+			    struct metric_label ret[SERIES_LABELS_MAX])
+{
+	size_t n = 0;
+
+	ret[n++] = (struct metric_label){ "unit", series->unit };
+	ret[n++] = (struct metric_label){ "comm", series->comm };
+	if (s->pid_label)
+		ret[n++] = (struct metric_label){ "pid", series->pid };
+	ret[n++] = (struct metric_label){ "pipe", pipe_kind_name(pipe) };
+	if (kind)
+		ret[n++] = (struct metric_label){ "kind", kind };
+	return n;
+}
+
 static void write_group_counter(struct metric_writer *w, const struct snapshot *s,
 				const struct metric_family *family, size_t offset)
 {
-	metric_begin(w, family);
-	for (size_t i = 0; i < s->n_groups; i++) {
-		const struct snapshot_group *g = &s->groups[i];
+	struct metric_label labels[SERIES_LABELS_MAX];
+	struct series series;
 
+	metric_begin(w, family);
+	for (size_t i = 0; i < series_max(s); i++) {
+		if (!series_get(s, i, &series))
+			continue;
 		for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
-			const struct pipe_counts *counts = &g->counts[pipe];
-			const struct metric_label labels[] = {
-				{ "unit", g->unit },
-				{ "comm", g->comm },
-				{ "pipe", pipe_kind_name(pipe) },
-			};
+			const struct pipe_counts *counts = &series.counts[pipe];
+			size_t n = series_labels(s, &series, pipe, NULL, labels);
 
 			if (counts->reads + counts->writes > 0)
-				metric_u64(w, labels, ARRAY_SIZE(labels),
+				metric_u64(w, labels, n,
 					   *(const uint64_t *)((const char *)counts + offset));
 		}
 	}
@@ -77,26 +128,25 @@ static void write_updates(struct metric_writer *w, const struct snapshot *s)
 		"pipewatch_kernel_path."
 	};
 
-	metric_begin(w, &family);
-	for (size_t i = 0; i < s->n_groups; i++) {
-		const struct snapshot_group *g = &s->groups[i];
+	struct metric_label labels[SERIES_LABELS_MAX];
+	struct series series;
 
+	metric_begin(w, &family);
+	for (size_t i = 0; i < series_max(s); i++) {
+		if (!series_get(s, i, &series))
+			continue;
 		for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
-			const struct pipe_counts *counts = &g->counts[pipe];
+			const struct pipe_counts *counts = &series.counts[pipe];
 
 			if (counts->reads + counts->writes == 0)
 				continue;
 			for (int kind = 0; kind < UPDATE_KINDS; kind++) {
-				const struct metric_label labels[] = {
-					{ "unit", g->unit },
-					{ "comm", g->comm },
-					{ "pipe", pipe_kind_name(pipe) },
-					{ "kind", update_kind_name(kind) },
-				};
+				size_t n = series_labels(s, &series, pipe, update_kind_name(kind),
+							 labels);
 				uint64_t updates;
 
 				if (snapshot_updates(s, pipe, kind, counts, &updates))
-					metric_u64(w, labels, ARRAY_SIZE(labels), updates);
+					metric_u64(w, labels, n, updates);
 			}
 		}
 	}
@@ -341,6 +391,11 @@ static void write_daemon(struct metric_writer *w, const struct snapshot *s)
 		"pipewatch_program_attached", METRIC_GAUGE, NULL,
 		"1 where the BPF program is attached to the kernel function or tracepoint, 0 where it should be but is not."
 	};
+	static const struct metric_family missed = {
+		"pipewatch_program_missed_runs", METRIC_COUNTER, NULL,
+		"Runs of a BPF program that the kernel skipped, because a task was preempted inside the same program on that CPU. "
+		"Happens where the kernel itself can be preempted. Absent for a program that is not attached."
+	};
 	static const struct metric_family budget = {
 		"pipewatch_budget_ratio", METRIC_GAUGE, "ratio",
 		"What measuring may cost, as a share of the time spent in pipe operations."
@@ -380,6 +435,17 @@ static void write_daemon(struct metric_writer *w, const struct snapshot *s)
 		};
 
 		metric_u64(w, labels, ARRAY_SIZE(labels), s->programs[i].attached);
+	}
+
+	metric_begin(w, &missed);
+	for (size_t i = 0; i < s->n_programs; i++) {
+		const struct metric_label labels[] = {
+			{ "program", s->programs[i].program },
+			{ "hook", s->programs[i].hook },
+		};
+
+		if (s->programs[i].attached)
+			metric_u64(w, labels, ARRAY_SIZE(labels), s->programs[i].missed);
 	}
 
 	metric_begin(w, &budget);

@@ -15,7 +15,8 @@ struct http_reply;
 int http_reply_new(snapshot_get_fn get, void *userdata, struct http_reply **ret_reply);
 struct http_reply *http_reply_free(struct http_reply *reply); /* takes NULL; returns NULL */
 
-/* Queues the answer to @method @path. MHD_NO when that is impossible: the connection is to be closed. */
+/* Queues the answer to @method @path. MHD_NO when that is impossible: the connection is to be
+ * closed. */
 enum MHD_Result http_reply_send(struct http_reply *reply, struct MHD_Connection *connection,
 				const char *path, const char *method);
 

@@ -13,9 +13,10 @@
 #include "util.h"
 
 /*
- * Connections are accepted here, not by libmicrohttpd: its own limit makes it deaf (it stops to watch the listening socket and,
- * with an external epoll, looks again only when something else wakes it), and it cannot choose whom to drop. At the limit the
- * client that has kept us waiting longest is dropped for the new one, so no number of slow clients keeps a good one out.
+ * Connections are accepted here, not by libmicrohttpd: its own limit makes it deaf (it stops to
+ * watch the listening socket and, with an external epoll, looks again only when something else
+ * wakes it), and it cannot choose whom to drop. At the limit the client that has kept us waiting
+ * longest is dropped for the new one, so no number of slow clients keeps a good one out.
  */
 #define CONNECTIONS_PER_SOCKET 64
 #define ACCEPTS_PER_WAKEUP     16
@@ -179,8 +180,8 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 }
 
 /*
- * Drops the client, of @e or (NULL) of all, that is waited for longest; only when all are being answered, the one that has
- * been answered longest.
+ * Drops the client, of @e or (NULL) of all, that is waited for longest; only when all are being
+ * answered, the one that has been answered longest.
  */
 static void drop_slowest(struct http *h, const struct endpoint *e)
 {
@@ -235,7 +236,8 @@ static void endpoint_add(struct endpoint *e, int fd, const struct sockaddr *sa, 
 	if (MHD_add_connection(h->mhd, fd, sa, sa_size) == MHD_YES)
 		return;
 
-	/* The socket is closed; if libmicrohttpd came so far as to announce the connection, it is freed, too. */
+	/* The socket is closed; if libmicrohttpd came so far as to announce the connection, it is
+	 * freed, too. */
 	if (h->accepting) {
 		connection_leave_endpoint(c);
 		free(c);
@@ -295,6 +297,8 @@ static int on_mhd(sd_event_source *source, int fd, uint32_t revents, void *userd
 	(void)fd;
 	(void)revents;
 
+	/* The timer is set anew before each wait, and so may never come while there are events. */
+	drop_late(h, now_usec(h));
 	MHD_run(h->mhd);
 	return 0;
 }

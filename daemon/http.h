@@ -13,13 +13,15 @@
 
 struct http;
 
-/* How long a client may take to send a whole request, and to receive a whole response; it is dropped then. */
+/* How long a client may take to send a whole request, and to receive a whole response; it is
+ * dropped then. */
 #define HTTP_REQUEST_USEC  10000000
 #define HTTP_RESPONSE_USEC 30000000
 
 /* Serves @get on nothing yet. @event is referenced. Returns 0 or -errno. */
 int http_new(sd_event *event, snapshot_get_fn get, void *userdata, struct http **ret_http);
-struct http *http_free(struct http *h); /* closes all sockets, removes own Unix sockets; takes NULL, returns NULL */
+struct http *http_free(struct http *h); /* closes all sockets, removes own Unix sockets; takes NULL,
+					   returns NULL */
 
 static inline void http_freep(struct http **h)
 {
@@ -27,8 +29,8 @@ static inline void http_freep(struct http **h)
 }
 
 /*
- * Opens @listen (ADDR:PORT, [ADDR6]:PORT or unix:PATH). A Unix socket left by a dead process is replaced, one that is
- * still served gives -EADDRINUSE. Returns 0 or -errno.
+ * Opens @listen (ADDR:PORT, [ADDR6]:PORT or unix:PATH). A Unix socket left by a dead process is
+ * replaced, one that is still served gives -EADDRINUSE. Returns 0 or -errno.
  */
 int http_listen(struct http *h, const char *listen);
 
@@ -36,8 +38,9 @@ int http_listen(struct http *h, const char *listen);
 int http_listen_fd(struct http *h, int fd);
 
 /*
- * Makes the set of addresses opened by http_listen() equal to @listen (NULL-terminated): opens the new ones first, then
- * closes those no longer named; passed sockets stay. On failure nothing changes and *ret_failed is the culprit.
+ * Makes the set of addresses opened by http_listen() equal to @listen (NULL-terminated): opens the
+ * new ones first, then closes those no longer named; passed sockets stay. On failure nothing
+ * changes and *ret_failed is the culprit.
  */
 int http_relisten(struct http *h, char *const *listen, const char **ret_failed);
 

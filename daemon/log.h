@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One line a message on stderr, with the level in front where the journal reads it. Only main logs.
- */
+/* One line a message on stderr, with the level in front for the journal. Only main logs. */
 #ifndef PIPEWATCH_LOG_H
 #define PIPEWATCH_LOG_H
 

@@ -257,8 +257,7 @@ static int serve_http(struct daemon *d)
 	return 0;
 }
 
-/* What cannot be measured is said once; whether that ends the start depends on what was asked for.
- */
+/* What cannot be measured is said once; whether it ends the start depends on what was asked for. */
 static int judge_service(const struct daemon *d)
 {
 	const char *reason;

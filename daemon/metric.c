@@ -148,7 +148,8 @@ void metric_histogram(struct metric_writer *w, const struct metric_label *labels
 	announce(w);
 	for (size_t i = 0; i < n_classes; i++) {
 		cumulative += classes[i];
-		/* Live counters are read one after another: the classes may be a moment ahead of the count. */
+		/* Live counters are read one after another: the classes may be a moment ahead of
+		 * the count. */
 		if (cumulative > count)
 			cumulative = count;
 		snprintf(le, sizeof(le), w->openmetrics ? "%" PRIu64 ".0" : "%" PRIu64, bounds[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The grammar of metrics: families, samples, escaping, numbers, in the Prometheus text format 0.0.4 or OpenMetrics 1.0. Knows
- * nothing of what is measured.
+ * The grammar of metrics: families, samples, escaping, numbers, in the Prometheus text format 0.0.4
+ * or OpenMetrics 1.0. Knows nothing of what is measured.
  */
 #ifndef PIPEWATCH_METRIC_H
 #define PIPEWATCH_METRIC_H
@@ -32,7 +32,8 @@ struct metric_writer {
 	bool announced; /* the family's HELP and TYPE are written */
 };
 
-/* Begins a family. Its HELP and TYPE come with its first sample: without samples nothing is written. */
+/* Begins a family. Its HELP and TYPE come with its first sample: without samples nothing is
+ * written. */
 void metric_begin(struct metric_writer *w, const struct metric_family *family);
 
 void metric_u64(struct metric_writer *w, const struct metric_label *labels, size_t n_labels,
@@ -41,8 +42,9 @@ void metric_double(struct metric_writer *w, const struct metric_label *labels, s
 		   double value);
 
 /*
- * The samples of one histogram: @classes[i] observations lie above @bounds[i - 1] and at or below @bounds[i]; all that @count has
- * more than their sum is above the last bound. @n_labels is at most 7.
+ * The samples of one histogram: @classes[i] observations lie above @bounds[i - 1] and at or below
+ * @bounds[i]; all that @count has more than their sum is above the last bound. @n_labels is at
+ * most 7.
  */
 void metric_histogram(struct metric_writer *w, const struct metric_label *labels, size_t n_labels,
 		      const uint64_t *bounds, const uint64_t *classes, size_t n_classes,

@@ -11,7 +11,8 @@
 #define CONTAINER_ID_DIGITS	  64
 #define CONTAINER_ID_SHOWN_DIGITS 12
 
-/* The length of the UTF-8 character at @p, or 0 where there is none (RFC 3629: shortest form, no surrogates). */
+/* The length of the UTF-8 character at @p, or 0 where there is none (RFC 3629: shortest form, no
+ * surrogates). */
 static size_t utf8_length(const unsigned char *p, size_t n)
 {
 	static const uint32_t minima[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -143,7 +144,8 @@ size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
 				break;
 			}
 			outer = c;
-			/* A user's service manager has units of its own below it; what is below others is theirs. */
+			/* A user's service manager has units of its own below it; what is below
+			 * others is theirs. */
 			if (!starts_with(&c, "user@"))
 				break;
 		} else if (is_container_id(&c) && outer.length == 0 && previous.length > 0) {

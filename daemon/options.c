@@ -22,8 +22,8 @@ enum {
 };
 
 /*
- * argp's own --help comes with a hidden --HANG, which sleeps, and --program-name: so its standard options are off, and help
- * is an option like any other.
+ * argp's own --help comes with a hidden --HANG, which sleeps, and --program-name: so its standard
+ * options are off, and help is an option like any other.
  */
 static const struct argp_option option_list[] = {
 	{ "config", KEY_CONFIG, "FILE", 0,

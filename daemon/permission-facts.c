@@ -133,8 +133,7 @@ static int call_bpf(void)
 	return -errno;
 }
 
-/* A program of a type that needs CAP_BPF and CAP_PERFMON, as ours do, and is attached to nothing.
- */
+/* A program of a type that needs CAP_BPF and CAP_PERFMON, as ours do; attached to nothing. */
 static int load_empty_program(void)
 {
 	static const struct bpf_insn return_zero[] = {

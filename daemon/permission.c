@@ -94,7 +94,8 @@ static void add_known(struct causes *causes, const struct permission_facts *fact
 		    "The effective capability set lacks %s: run as root, or grant it, in a systemd unit with "
 		    "AmbientCapabilities= and CapabilityBoundingSet=.",
 		    missing);
-	/* Kernels before 5.10 refuse every call of bpf(2) to those without capabilities, as a filter would. */
+	/* Kernels before 5.10 refuse every call of bpf(2) to those without capabilities, as a
+	 * filter would. */
 	if (*missing && filtered && !facts->bpf_killed && facts->bpf_error == -EPERM &&
 	    facts->unprivileged_bpf_disabled > 0)
 		add(causes, PIPEWATCH_EXIT_NOT_PERMITTED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What would deny us BPF, or has denied it: by name, and with the remedy. Gathering facts and judging them are apart, so
- * that every case can be tried.
+ * What would deny us BPF, or has denied it: by name, and with the remedy. Gathering facts and
+ * judging them are apart, so that every case can be tried.
  */
 #ifndef PIPEWATCH_PERMISSION_H
 #define PIPEWATCH_PERMISSION_H
@@ -30,7 +30,8 @@ struct permission_facts {
 	int seccomp;	     /* as in /proc/PID/status: 2 is a filter */
 	bool bpf_killed;     /* a call of bpf(2) ended in SIGSYS */
 	int bpf_error;	     /* of a call of bpf(2) that asks for nothing */
-	int load_error; /* of loading an empty program that needs the same capabilities as ours but changes no kernel text */
+	int load_error; /* of loading an empty program that needs the same capabilities as ours but
+			   changes no kernel text */
 	bool bpf_built_in;	       /* the sysctls of bpf(2) exist */
 	int unprivileged_bpf_disabled; /* for information: it does not concern those with CAP_BPF */
 	int btf_error;		       /* of reading /sys/kernel/btf/vmlinux */
@@ -40,13 +41,15 @@ struct permission_facts {
 	int perf_event_paranoid; /* for sampling */
 };
 
-/* @symbol may be NULL. Starts a child process where a seccomp filter is in force, since the filter may kill who calls bpf(2). */
+/* @symbol may be NULL. Starts a child process where a seccomp filter is in force, since the filter
+ * may kill who calls bpf(2). */
 void permission_gather(verdict_symbol_fn symbol, void *userdata, struct permission_facts *ret);
 
 /*
- * Why @error (-errno of opening, loading or attaching our programs; 0: nothing was tried yet) came about or would come
- * about. Returns 0 when nothing was tried and nothing is in the way, leaving *ret_reason empty; else PIPEWATCH_EXIT_NOT_PERMITTED,
- * _UNAVAILABLE or _OS, and sentences with cause and remedy.
+ * Why @error (-errno of opening, loading or attaching our programs; 0: nothing was tried yet) came
+ * about or would come about. Returns 0 when nothing was tried and nothing is in the way, leaving
+ * *ret_reason empty; else PIPEWATCH_EXIT_NOT_PERMITTED, _UNAVAILABLE or _OS, and sentences with
+ * cause and remedy.
  */
 int permission_judge(const struct permission_facts *facts, int error, char *ret_reason,
 		     size_t size);

@@ -52,6 +52,15 @@ void pipe_costs_add(struct pipe_costs *sum, const struct pipe_costs *add)
 		sum->seconds[kind] += add->seconds[kind];
 }
 
+void pipe_counts_subtract(struct pipe_counts *sum, const struct pipe_counts *subtract)
+{
+	sum->reads -= subtract->reads;
+	sum->writes -= subtract->writes;
+	sum->read_bytes -= subtract->read_bytes;
+	sum->written_bytes -= subtract->written_bytes;
+	sum->noatime_reads -= subtract->noatime_reads;
+}
+
 void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add)
 {
 	for (size_t i = 0; i < SIZE_CLASSES; i++) {

@@ -29,8 +29,7 @@ enum path_state {
 	PATH_STATES,
 };
 
-/* log2 size classes of one operation: class c holds 2^c .. 2^(c+1)-1 bytes, the last one all above.
- */
+/* log2 size classes of an operation: class c holds 2^c .. 2^(c+1)-1 bytes, the last all above. */
 #define SIZE_CLASSES 16
 
 /* Successful operations of somebody on one kind of pipe. Counters: they only grow. */
@@ -59,6 +58,8 @@ const char *path_state_name(enum path_state state);
 /* *sum += *add, field by field. */
 void pipe_counts_add(struct pipe_counts *sum, const struct pipe_counts *add);
 void pipe_costs_add(struct pipe_costs *sum, const struct pipe_costs *add);
+/* *sum -= *subtract, which must be part of it. */
+void pipe_counts_subtract(struct pipe_counts *sum, const struct pipe_counts *subtract);
 void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add);
 
 /*

@@ -43,7 +43,8 @@ int process_parse(const char *stat, size_t length, struct process *ret)
 			continue;
 		errno = 0;
 		*(n == 20 ? &threads : &start) = strtoull(field, &junk, 10);
-		if (errno || *junk)
+		/* strtoull(3) takes signs, too. */
+		if (errno || *junk || field[0] < '0' || field[0] > '9')
 			return -EBADMSG;
 		if (n == 22)
 			break;

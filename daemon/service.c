@@ -31,6 +31,7 @@ struct service {
 	enum snapshot_mode configured_mode;
 	double budget_ratio;
 	unsigned int max_threads, max_groups;
+	bool pid_label;
 
 	struct utsname kernel;
 	char clocksource[64];
@@ -245,6 +246,7 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 	s->budget_ratio = config->budget_percent / 100;
 	s->max_threads = config->max_threads;
 	s->max_groups = config->max_groups;
+	s->pid_label = config->pid_label;
 	s->start_usec = clock_usec(CLOCK_REALTIME);
 	s->boot_usec = s->start_usec - clock_usec(CLOCK_BOOTTIME);
 	if (uname(&s->kernel) < 0)
@@ -308,6 +310,7 @@ int service_exit_code(const struct service *s, const char **ret_reason)
 const char *service_reconfigure(struct service *s, const struct config *config)
 {
 	s->budget_ratio = config->budget_percent / 100;
+	s->pid_label = config->pid_label;
 	if (config->mode != s->configured_mode)
 		return "Mode=";
 	if (config->max_threads != s->max_threads)
@@ -339,13 +342,25 @@ int service_wake_fd(const struct service *s)
 	return s->collector ? collector_wake_fd(s->collector) : -1;
 }
 
+static int fill_loss(struct snapshot *out, const char *reason, uint64_t updates)
+{
+	struct snapshot_loss *loss = snapshot_add_loss(out);
+
+	if (!loss)
+		return -ENOMEM;
+	loss->reason = reason;
+	loss->updates = updates;
+	return 0;
+}
+
+/* The programs, and of those that count the runs that the kernel skipped, as lost updates. */
 static int fill_programs(const struct service *s, struct snapshot *out)
 {
 	const struct tracer_program *programs;
+	uint64_t lost = 0;
 	size_t n;
+	int r;
 
-	if (!s->tracer)
-		return 0;
 	programs = tracer_programs(s->tracer, &n);
 	for (size_t i = 0; i < n; i++) {
 		struct snapshot_program *p = snapshot_add_program(out);
@@ -358,28 +373,13 @@ static int fill_programs(const struct service *s, struct snapshot *out)
 		p->reason = snapshot_string(out, programs[i].attached ? "" : programs[i].reason);
 		if (!p->reason)
 			return -ENOMEM;
+		r = tracer_missed(s->tracer, i, &p->missed);
+		if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP)
+			return r;
+		if (tracer_program_counts(i))
+			lost += p->missed;
 	}
-	return 0;
-}
-
-static int fill_losses(const struct service *s, struct snapshot *out)
-{
-	struct snapshot_loss *loss;
-	uint64_t missed;
-	int r;
-
-	r = tracer_missed(s->tracer, &missed);
-	if (r == -EOPNOTSUPP)
-		missed = 0; /* a kernel that skips no runs: the guard and its counter came together,
-			       in 5.12 */
-	else if (r < 0)
-		return r;
-	loss = snapshot_add_loss(out);
-	if (!loss)
-		return -ENOMEM;
-	loss->reason = "recursion";
-	loss->updates = missed;
-	return 0;
+	return fill_loss(out, "recursion", lost);
 }
 
 static const char *mode_reason(const struct service *s)
@@ -442,17 +442,16 @@ static int fill(const struct service *s, struct snapshot *out)
 			};
 		}
 	fill_unit_costs(s, out);
-	r = fill_programs(s, out);
-	if (r < 0 || !s->tracer)
-		return r;
+	if (!s->tracer)
+		return 0;
 
 	out->reads_missing = !tracer_counts_reads(s->tracer);
 	out->writes_missing = !tracer_counts_writes(s->tracer);
-	r = fill_losses(s, out);
+	r = fill_programs(s, out);
 	if (r >= 0)
 		r = collector_fill(s->collector, out);
 	if (r >= 0)
-		r = accounts_fill(s->accounts, s->boot_usec, out);
+		r = accounts_fill(s->accounts, s->boot_usec, s->pid_label, out);
 	return r;
 }
 

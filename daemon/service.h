@@ -30,8 +30,8 @@ static inline void service_freep(struct service **s)
  */
 int service_exit_code(const struct service *s, const char **ret_reason);
 
-/* The part of a new configuration that needs no restart: budget. Returns what does need one, or
- * NULL. */
+/* The part of a new configuration that needs no restart: Budget= and PidLabel=. Returns what does
+ * need one, or NULL. */
 const char *service_reconfigure(struct service *s, const struct config *config);
 
 /* A snapshot_get_fn; @userdata is the service. A snapshot is served again for up to 10 ms. */

@@ -35,6 +35,10 @@ struct snapshot_process {
 	struct pipe_costs costs[PIPE_KINDS]; /* where snapshot_cost_known() */
 	double cost_seconds;		     /* the sum of what is known of them */
 	struct pipe_sizes sizes[PIPE_KINDS];
+
+	/* With pid_label: it has series of its own, of what it did in its present group. */
+	bool has_series;
+	struct pipe_counts series[PIPE_KINDS];
 };
 
 /* How long an exited process stays in the list. Its group's counters never go. */
@@ -47,6 +51,7 @@ struct snapshot_group {
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS]; /* where snapshot_cost_known() */
 	double cost_seconds;		     /* the sum of what is known of them */
+	struct pipe_counts rest[PIPE_KINDS]; /* counts less what processes have series for */
 };
 
 struct snapshot_path {
@@ -60,6 +65,7 @@ struct snapshot_program {
 	const char *hook;
 	bool attached;
 	const char *reason; /* why it is not attached; "" when it is */
+	uint64_t missed;    /* runs that the kernel skipped */
 };
 
 struct snapshot_map {
@@ -116,6 +122,7 @@ struct snapshot {
 	bool reads_missing;
 	bool writes_missing;
 
+	bool pid_label;			    /* processes have series of their own */
 	struct snapshot_process *processes; /* by cost, then by operations, descending */
 	size_t n_processes;
 	uint32_t tracked_processes;    /* live ones among them */

@@ -22,7 +22,7 @@ static void btf_freep(struct btf **btf)
 static int names_read(const char *path, char **ret_names)
 {
 	_cleanup_(freep) char *line = NULL, *names = NULL;
-	/* After names, and so closed before it is freed: closing a memory stream still touches it. */
+	/* After names, and so closed before it is freed: closing a memory stream touches it. */
 	_cleanup_(fclosep) FILE *f = fopen(path, "re"), *out = NULL;
 	size_t line_size = 0, names_size = 0, n_names = 0;
 	char name[256], type;

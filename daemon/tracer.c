@@ -16,6 +16,7 @@
 enum program {
 	/* In the order of attaching: who is who must be known before anything is counted. */
 	PROGRAM_EXIT,
+	PROGRAM_FREE,
 	PROGRAM_EXEC,
 	PROGRAM_RENAME,
 	PROGRAM_MOVE,
@@ -39,6 +40,7 @@ static struct bpf_program *program_of(struct tracer *t, enum program program)
 {
 	switch (program) {
 	case PROGRAM_EXIT: return t->skeleton->progs.process_exit;
+	case PROGRAM_FREE: return t->skeleton->progs.process_free;
 	case PROGRAM_EXEC: return t->skeleton->progs.process_exec;
 	case PROGRAM_RENAME: return t->skeleton->progs.process_rename;
 	case PROGRAM_MOVE: return t->skeleton->progs.process_move;
@@ -51,6 +53,7 @@ static struct bpf_link **link_of(const struct tracer *t, enum program program)
 {
 	switch (program) {
 	case PROGRAM_EXIT: return &t->skeleton->links.process_exit;
+	case PROGRAM_FREE: return &t->skeleton->links.process_free;
 	case PROGRAM_EXEC: return &t->skeleton->links.process_exec;
 	case PROGRAM_RENAME: return &t->skeleton->links.process_rename;
 	case PROGRAM_MOVE: return &t->skeleton->links.process_move;
@@ -62,6 +65,7 @@ static struct bpf_link **link_of(const struct tracer *t, enum program program)
 /* Candidates, best first, NULL-terminated. Functions, or for the identity programs tracepoints. */
 static const char *const hooks[PROGRAMS][3] = {
 	[PROGRAM_EXIT] = { "sched_process_exit" },
+	[PROGRAM_FREE] = { "sched_process_free" },
 	[PROGRAM_EXEC] = { "sched_process_exec" },
 	[PROGRAM_RENAME] = { "task_rename" },
 	[PROGRAM_MOVE] = { "cgroup_attach_task" },
@@ -72,9 +76,10 @@ static const char *const hooks[PROGRAMS][3] = {
 };
 
 static const char *const names[PROGRAMS] = {
-	[PROGRAM_EXIT] = "process_exit",     [PROGRAM_EXEC] = "process_exec",
-	[PROGRAM_RENAME] = "process_rename", [PROGRAM_MOVE] = "process_move",
-	[PROGRAM_READ] = "pipe_read",	     [PROGRAM_WRITE] = "pipe_write",
+	[PROGRAM_EXIT] = "process_exit", [PROGRAM_FREE] = "process_free",
+	[PROGRAM_EXEC] = "process_exec", [PROGRAM_RENAME] = "process_rename",
+	[PROGRAM_MOVE] = "process_move", [PROGRAM_READ] = "pipe_read",
+	[PROGRAM_WRITE] = "pipe_write",
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -354,26 +359,25 @@ void tracer_memory(const struct tracer *t, struct tracer_memory *ret)
 	};
 }
 
-int tracer_missed(const struct tracer *t, uint64_t *ret_missed)
+int tracer_missed(const struct tracer *t, size_t program, uint64_t *ret_missed)
 {
-	uint64_t missed = 0;
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
 
-	for (int p = PROGRAM_READ; p <= PROGRAM_WRITE; p++) {
-		struct bpf_prog_info info = {};
-		uint32_t size = sizeof(info);
-
-		if (!t->programs[p].attached)
-			continue;
-		if (bpf_obj_get_info_by_fd(bpf_program__fd(program_of((struct tracer *)t, p)),
-					   &info, &size) < 0)
-			return -errno;
-		if (size < offsetof(struct bpf_prog_info, recursion_misses) +
-				   sizeof(info.recursion_misses))
-			return -EOPNOTSUPP;
-		missed += info.recursion_misses;
-	}
-	*ret_missed = missed;
+	if (!t->programs[program].attached)
+		return -ENOENT;
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program_of((struct tracer *)t, program)), &info,
+				   &size) < 0)
+		return -errno;
+	if (size < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(info.recursion_misses))
+		return -EOPNOTSUPP;
+	*ret_missed = info.recursion_misses;
 	return 0;
+}
+
+bool tracer_program_counts(size_t program)
+{
+	return program == PROGRAM_READ || program == PROGRAM_WRITE;
 }
 
 const char *tracer_message(const struct tracer *t)

@@ -60,10 +60,15 @@ const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret);
 
 /*
- * Runs of a program that the kernel skipped, because on that CPU the program was running already:
- * lost updates. Returns 0; -EOPNOTSUPP where the kernel does not count them (before 5.12).
+ * Runs of @program (an index into tracer_programs()) that the kernel skipped, because on that CPU
+ * another task was inside the program: it can be preempted there where the kernel itself is
+ * preemptible. Returns 0; -ENOENT when the program is not attached; -EOPNOTSUPP where the kernel
+ * skips none and does not count them (before 5.12).
  */
-int tracer_missed(const struct tracer *t, uint64_t *ret_missed);
+int tracer_missed(const struct tracer *t, size_t program, uint64_t *ret_missed);
+
+/* Is a skipped run of @program a lost update? */
+bool tracer_program_counts(size_t program);
 
 /* Why the last phase failed, in one line; "" when there is nothing to add to the error number. */
 const char *tracer_message(const struct tracer *t);

@@ -26,8 +26,8 @@ by_symbol_set(struct by_symbol *s, enum path_state state, const char *format, ..
 }
 
 /*
- * Where anonymous pipes have functions of their own, these make no update, and those of FIFOs wrap them and do; before, one pair
- * served both and always did.
+ * Where anonymous pipes have functions of their own, these make no update, and those of FIFOs wrap
+ * them and do; before, one pair served both and always did.
  */
 static void find_by_symbol(verdict_symbol_fn symbol, void *userdata, enum pipe_kind pipe,
 			   enum update_kind update, struct by_symbol *ret)

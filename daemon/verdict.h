@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Does this kernel pay for metadata updates on pipes? Answered twice: by the functions that it has, and by what it does to a
- * pipe and a FIFO of our own. Needs neither BPF nor privileges.
+ * Does this kernel pay for metadata updates on pipes? Answered twice: by the functions that it has,
+ * and by what it does to a pipe and a FIFO of our own. Needs neither BPF nor privileges.
  */
 #ifndef PIPEWATCH_VERDICT_H
 #define PIPEWATCH_VERDICT_H
@@ -20,20 +20,21 @@ struct verdict {
 };
 
 /*
- * What the kernel's BTF (or, failing that, /proc/kallsyms) says of the names: does a function of this name exist?
- * 1 yes, 0 no, -errno when it cannot be known.
+ * What the kernel's BTF (or, failing that, /proc/kallsyms) says of the names: does a function of
+ * this name exist? 1 yes, 0 no, -errno when it cannot be known.
  */
 typedef int (*verdict_symbol_fn)(void *userdata, const char *function);
 
 /*
- * Transfers a byte through an own pipe and FIFO and watches fstat(2), waiting a few ticks of the coarse clock between steps
- * (under 100 ms in all). @directories (NULL-terminated) are tried in turn for the FIFO. Always fills *ret; what could not be
- * found out is unknown, with the reason.
+ * Transfers a byte through an own pipe and FIFO and watches fstat(2), waiting a few ticks of the
+ * coarse clock between steps (under 100 ms in all). @directories (NULL-terminated) are tried in
+ * turn for the FIFO. Always fills *ret; what could not be found out is unknown, with the reason.
  */
 void verdict_find(verdict_symbol_fn symbol, void *userdata, const char *const *directories,
 		  struct verdict *ret);
 
-/* What the two sources amount to: equal or only one known, that; contradicting, unknown. Fills state and reason. */
+/* What the two sources amount to: equal or only one known, that; contradicting, unknown. Fills
+ * state and reason. */
 void verdict_path_conclude(struct verdict_path *path, const char *symbol_reason,
 			   const char *behaviour_reason);
 

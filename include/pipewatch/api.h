@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names that others rely on: bus, port, exit codes. Read by the daemon, its clients and the tests.
+ * The names that others rely on: bus, port, exit codes. Read by the daemon, its clients and the
+ * tests.
  */
 #ifndef PIPEWATCH_API_H
 #define PIPEWATCH_API_H

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-or-later OR BSD-2-Clause) */
 /*
- * The memory that the BPF programs write and the collector reads. Both sides include this file, nobody else.
+ * The memory that the BPF programs write and the collector reads. Both sides include this file,
+ * nobody else.
  *
- * A thread that uses pipes owns a slot per kind of pipe and is the only one to write its counters, so they need no
- * atomics; the collector maps the slots and reads them without system calls. The life of a slot:
+ * A thread that uses pipes owns a slot per kind of pipe and is the only one to write its counters,
+ * so they need no atomics; the collector maps the slots and reads them without system calls. The
+ * life of a slot:
  *
  *   free      key 0, no entry in the map of claims
- *   claimed   by the thread's first operation: an entry in claims (inserting it decides between rivals), then the
- *             identity, then the key
+ *   claimed   by the thread's first operation: an entry in claims (inserting it decides between
+ *             rivals), then the identity, then the key
  *   live      counters grow
- *   exited    when the thread ends: name and cgroup are brought up to date, then the key gets WIRE_KEY_EXITED
+ *   exited    when the thread ends: name and cgroup are brought up to date, then the key gets
+ *             WIRE_KEY_EXITED
  *   free      the collector has accounted for it: counters and key cleared, then the claim deleted
  */
 #ifndef PIPEWATCH_WIRE_H
@@ -17,7 +20,8 @@
 
 #include <linux/types.h>
 
-/* Direct-mapped by thread id, so a power of two. 192 bytes each: 3 MiB, under the 4 MiB that 5.10 maps at most. */
+/* Direct-mapped by thread id, so a power of two. 192 bytes each: 3 MiB, under the 4 MiB that 5.10
+ * maps at most. */
 #define WIRE_SLOTS 16384
 
 /* How far from its own place a thread may look for a slot. */
@@ -34,8 +38,9 @@ enum wire_direction { WIRE_READ, WIRE_WRITE, WIRE_DIRECTIONS };
 enum wire_pipe { WIRE_ANONYMOUS, WIRE_FIFO, WIRE_PIPES };
 
 /*
- * The number of operations is the sum over the size classes. These wrap at 2^32, which the collector's differences
- * bear as long as it looks more than once per 2^32 operations of one thread: at 5 million a second, every 14 minutes.
+ * The number of operations is the sum over the size classes. These wrap at 2^32, which the
+ * collector's differences bear as long as it looks more than once per 2^32 operations of one
+ * thread: at 5 million a second, every 14 minutes.
  */
 struct wire_counts {
 	__u64 bytes;
@@ -43,15 +48,16 @@ struct wire_counts {
 };
 
 enum wire_slot_flags {
-	WIRE_SLOT_PROCESS_EXITED = 1, /* with WIRE_KEY_EXITED: it was the last thread of its process */
+	/* With WIRE_KEY_EXITED: it was the last thread of its process. */
+	WIRE_SLOT_PROCESS_EXITED = 1,
 };
 
 struct wire_slot {
 	__u32 key;
-	__u32 tgid;	       /* in the initial PID namespace */
-	__u64 start_boottime;  /* of the process, ns since boot; with tgid it names one process for ever */
-	__u32 flags;	       /* enum wire_slot_flags */
-	__u32 noatime_reads;   /* wraps, as sizes do */
+	__u32 tgid;	      /* in the initial PID namespace */
+	__u64 start_boottime; /* of the process, ns since boot; with tgid it names one process */
+	__u32 flags;	      /* enum wire_slot_flags */
+	__u32 noatime_reads;  /* wraps, as sizes do */
 	struct wire_counts counts[WIRE_DIRECTIONS];
 	char comm[WIRE_COMM_LEN]; /* of the process, that is, its main thread */
 	__u64 cgroup_id;	  /* cgroup v2 */
@@ -59,7 +65,8 @@ struct wire_slot {
 
 _Static_assert(sizeof(struct wire_slot) == 192, "three cache lines");
 
-/* Operations of threads that found no slot: exact sums, without a name. Written atomically by all CPUs. */
+/* Operations of threads that found no slot: exact sums, without a name. Written atomically by all
+ * CPUs. */
 struct wire_overflow {
 	struct wire_counts counts[WIRE_DIRECTIONS];
 	__u32 noatime_reads;
@@ -72,7 +79,8 @@ struct wire_shared {
 	__u32 wake_pending; /* set by BPF when it woke the collector, cleared by the collector */
 	__u32 padding;
 	struct wire_overflow overflow[WIRE_PIPES];
-	__u64 own_operations[WIRE_PIPES][WIRE_DIRECTIONS]; /* the daemon's, which are not accounted */
+	/* The daemon's, which are not accounted. */
+	__u64 own_operations[WIRE_PIPES][WIRE_DIRECTIONS];
 };
 
 #endif

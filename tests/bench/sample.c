@@ -9,6 +9,7 @@
  *as sampled atime|cmtime|fsnotify NS SAMPLES
  *	others NS SAMPLES		in pipe operations of all other processes
  *	taken NS SAMPLES CPUS LOST	all samples
+ *	left N				processes that have ended but are kept
  *	clock NS			that passed meanwhile
  *	pair NS NS			mean time of a pair: while sampled, and before (the median)
  *
@@ -45,7 +46,8 @@ struct options {
 	bool fifo;
 	bool noatime;
 	bool watch;
-	bool idle; /* the child does nothing */
+	bool idle;  /* the child does nothing */
+	bool empty; /* operations of no bytes */
 };
 
 /* Written by the child, read by the parent when the child has ended. */
@@ -155,6 +157,8 @@ static void child_run(const struct options *o, struct shared *shared)
 	}
 	shared->pair = pair_time(fds, MESSAGE);
 	shared->body = shared->pair - pair_time(fds, 0);
+	if (o->empty)
+		shared->pair -= shared->body;
 	shared->ready = true;
 	while (!shared->go)
 		usleep(1000);
@@ -164,7 +168,7 @@ static void child_run(const struct options *o, struct shared *shared)
 			usleep(1000);
 			continue;
 		}
-		fill(fds, MESSAGE, times);
+		fill(fds, o->empty ? 0 : MESSAGE, times);
 		shared->pairs += FILL;
 	}
 	shared->elapsed_ns = now() - begin;
@@ -183,20 +187,35 @@ static void add(const struct sampler_process *p, void *userdata)
 	}
 }
 
+static void count(const struct sampler_process *p, void *userdata)
+{
+	*(unsigned int *)userdata += p->tgid != 0 && kill(p->tgid, 0) < 0;
+}
+
+/* How many ended processes are still there after a reading that should have removed them. */
+static unsigned int count_left(struct sampler *s)
+{
+	unsigned int n = 0;
+
+	if (sampler_read(s, count, &n) < 0 || (n = 0, sampler_read(s, count, &n)) < 0)
+		die("sampler_read");
+	return n;
+}
+
 static void usage(void)
 {
 	fputs("usage: sample [-F HZ (0: none)] [-t MILLISECONDS] [-r MILLISECONDS between refreshes] [-m PROCESSES] [-f (FIFO)] "
-	      "[-a (O_NOATIME)] [-w (watched)] [-i (idle)] [-d CAPABILITY to drop]\n",
+	      "[-a (O_NOATIME)] [-w (watched)] [-i (idle)] [-z (no bytes)] [-d CAPABILITY to drop]\n",
 	      stderr);
 	exit(64);
 }
 
 static struct options parse(int argc, char **argv)
 {
-	struct options o = { 997, 1000, 7, 1024, false, false, false, false };
+	struct options o = { 997, 1000, 7, 1024, false, false, false, false, false };
 	int option;
 
-	while ((option = getopt(argc, argv, "F:t:r:m:fawid:")) >= 0) {
+	while ((option = getopt(argc, argv, "F:t:r:m:fawizd:")) >= 0) {
 		switch (option) {
 		case 'F': o.frequency = atoi(optarg); break;
 		case 't': o.milliseconds = atol(optarg); break;
@@ -205,6 +224,7 @@ static struct options parse(int argc, char **argv)
 		case 'f': o.fifo = true; break;
 		case 'a': o.noatime = true; break;
 		case 'w': o.watch = true; break;
+		case 'z': o.empty = true; break;
 		case 'i': o.idle = true; break;
 		case 'd':
 			capng_get_caps_process();
@@ -282,6 +302,8 @@ int main(int argc, char **argv)
 	}
 unsampled:
 	waitpid(pid, NULL, 0);
+	if (s)
+		printf("left %u\n", count_left(s));
 
 	printf("truth %ld %.1f\n", shared->pairs, shared->body);
 	printf("pipe %lu %lu\n", sums.child.pipe_ns, sums.child.pipe_samples);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Serves a made-up snapshot on the bus at ADDRESS, without a kernel. Commands come on standard
  * input, one a line, and each is answered by one line, "ok" if there is nothing to tell; what the
@@ -88,12 +88,16 @@ static void add_usual(struct snapshot *s)
 	program = snapshot_add_program(s);
 	if (!program)
 		abort();
-	*program = (struct snapshot_program){ "on_read", "pipe_read", true, "" };
+	*program = (struct snapshot_program){
+		.program = "on_read", .hook = "pipe_read", .attached = true, .reason = ""
+	};
 	program = snapshot_add_program(s);
 	if (!program)
 		abort();
-	*program = (struct snapshot_program){ "on_write", "pipe_write", false,
-					      "No such function." };
+	*program = (struct snapshot_program){ .program = "on_write",
+					      .hook = "pipe_write",
+					      .attached = false,
+					      .reason = "No such function." };
 
 	loss = snapshot_add_loss(s);
 	if (!loss)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* What needs no bus; tests/bus has the rest. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -224,7 +224,9 @@ static void test_diff(void **state)
 	fill(s);
 	program = snapshot_add_program(s);
 	assert_non_null(program);
-	*program = (struct snapshot_program){ "on_read", "pipe_read", true, "" };
+	*program = (struct snapshot_program){
+		.program = "on_read", .hook = "pipe_read", .attached = true, .reason = ""
+	};
 	before = take(s);
 
 	/* Counters and constants are no states. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,8 +114,16 @@ static void fill(struct snapshot *s)
 	process->counts[PIPE_FIFO] = counts;
 	process->sizes[PIPE_FIFO].reads[0] = UINT64_MAX;
 	process->sizes[PIPE_FIFO].writes[15] = 9;
-	*program = (struct snapshot_program){ "on_read", "pipe_read", false, "No such function." };
-	*group = (struct snapshot_group){ "u.service", "comm", 1, { [PIPE_FIFO] = counts } };
+	*program = (struct snapshot_program){ .program = "on_read",
+					      .hook = "pipe_read",
+					      .attached = false,
+					      .reason = "No such function." };
+	*group = (struct snapshot_group){
+		.unit = "u.service",
+		.comm = "comm",
+		.processes = 1,
+		.counts = { [PIPE_FIFO] = counts },
+	};
 	*loss = (struct snapshot_loss){ "no_slot", 11 };
 	*map = (struct snapshot_map){ "threads", 12, 13 };
 }

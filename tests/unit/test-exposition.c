@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Exact bytes against tests/unit/golden, which two strict readers of others accept. UPDATE_GOLDEN=1 rewrites the files: read the
- * difference before it is committed.
+ * Exact bytes against tests/unit/golden, which two strict readers of others accept. UPDATE_GOLDEN=1
+ * rewrites the files: read the difference before it is committed.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -44,7 +44,8 @@ static void add_group(struct snapshot *s, const char *unit, const char *comm, si
 #define NONE			  ((struct pipe_counts){ 0 })
 #define COUNTS(...)		  ((struct pipe_counts){ __VA_ARGS__ })
 
-/* Everything that can be published, with every hostile name. Fields of counts: reads, writes, bytes, bytes, noatime. */
+/* Everything that can be published, with every hostile name. Fields of counts: reads, writes,
+ * bytes, bytes, noatime. */
 static struct snapshot *make_snapshot(bool counting)
 {
 	struct snapshot *s = snapshot_new();
@@ -225,6 +226,41 @@ static void test_empty(void **state)
 	assert_non_null(strstr(text, "\npipewatch_mode{mode=\"burst\"} 1\n"));
 	again = expose(s, NULL, EXPOSITION_TEXT);
 	assert_string_equal(text, again);
+}
+
+static void test_pid_label(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
+	_cleanup_(freep) char *text = NULL;
+	struct snapshot_process *p = snapshot_add_process(s);
+	struct snapshot_group *g;
+
+	(void)state;
+	*p = (struct snapshot_process){
+		.pid = 42,
+		.comm = "mine",
+		.unit = "u.service",
+		.has_series = true,
+		.series = { [PIPE_ANONYMOUS] = { .reads = 3, .writes = 5 } },
+	};
+	g = snapshot_add_group(s);
+	g->unit = "u.service";
+	g->comm = "mine";
+	g->counts[PIPE_ANONYMOUS] = (struct pipe_counts){ .reads = 4, .writes = 7 };
+	g->rest[PIPE_ANONYMOUS] = (struct pipe_counts){ .reads = 1, .writes = 2 };
+	s->pid_label = true;
+
+	text = expose(s, NULL, EXPOSITION_TEXT);
+#define MINE "{unit=\"u.service\",comm=\"mine\",pid="
+	assert_non_null(
+		strstr(text, "\npipewatch_pipe_reads_total" MINE "\"42\",pipe=\"anonymous\"} 3\n"));
+	assert_non_null(
+		strstr(text, "\npipewatch_pipe_reads_total" MINE "\"\",pipe=\"anonymous\"} 1\n"));
+	assert_non_null(strstr(text, "\npipewatch_pipe_writes_total" MINE
+				     "\"42\",pipe=\"anonymous\"} 5\n"));
+	assert_non_null(
+		strstr(text, "\npipewatch_pipe_writes_total" MINE "\"\",pipe=\"anonymous\"} 2\n"));
+	assert_null(strstr(text, "comm=\"mine\",pipe="));
 }
 
 static void test_page(void **state)
@@ -448,7 +484,8 @@ static void test_promtool_is_content(void **state)
 	}
 }
 
-/* Prints the names of processes in pipewatch_pipe_reads and _writes as its reader understood them, and how many series there are. */
+/* Prints the names of processes in pipewatch_pipe_reads and _writes as its reader understood them,
+ * and how many series there are. */
 #define READER                                                                                            \
 	"import sys\n"                                                                                    \
 	"try: from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n" \
@@ -476,7 +513,7 @@ static void test_openmetrics_reader_is_content(void **state)
 	assert_openmetrics_reader(
 		"counting.om",
 		"['', '(other)', '\\\\xff\\\\xfe bad \\\\xc0\\\\xaf', 'a\\nb\"c\\\\d{e}\\tf\\x01', "
-		"'big', 'sh', '\\u017c\\xf3\\u0142w'] 153");
+		"'big', 'sh', '\\u017c\\xf3\\u0142w'] 154");
 	assert_openmetrics_reader("degraded.om", "[] 26");
 }
 
@@ -487,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_openmetrics),
 		cmocka_unit_test(test_nothing_counted),
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_pid_label),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_doubles_are_shortest),
 		cmocka_unit_test(test_full_disk_is_reported),

@@ -23,15 +23,14 @@ outcome() {
 
 # A QEMU that writes what it is told, and counts how often it is started.
 fake_qemu() {
-	mkdir -p "$work/bin"
 	{
 		echo '#!/bin/sh'
 		echo "echo >> $work/starts"
 		cat
-	} > "$work/bin/qemu-system-x86_64"
-	chmod +x "$work/bin/qemu-system-x86_64"
+	} > "$work/qemu"
+	chmod +x "$work/qemu"
 	: > "$work/starts"
-	PATH=$work/bin:$PATH guest -k 6.1 -- true
+	PIPEWATCH_QEMU=$work/qemu guest -k 6.1 -- true
 	starts=$(wc -l < "$work/starts")
 }
 
@@ -60,9 +59,9 @@ is "a panic under the command is a death" "$(outcome)" "before, status 126"
 is "its console is shown" "$(grep -c 'Kernel panic - not syncing: sysrq' "$work/err")" 1
 is "it is not tried again" "$(grep -c again "$work/err")" 0
 
-guest -k 6.1 -t 6 -- 'echo before; sleep 100'
+guest -k 6.1 -t 20 -- 'echo before; sleep 100'
 is "a timeout keeps the output" "$(outcome)" "before, status 124"
-is "and is named" "$(grep -c 'guest: timeout after 6 s' "$work/err")" 1
+is "and is named" "$(grep -c 'guest: timeout after 20 s' "$work/err")" 1
 
 guest -k 6.1 -S -n 2 -f "$work/dir" -- 'systemctl is-system-running --wait; pwd; cat dir/sub/file;
 	runuser -u user -- id -un; systemctl is-active multi-user.target; exit 5'

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash
+#
+# guest.sh KERNEL PART...: runs in the guest, as root: unpacks the installation, makes it known, as a
+# package would, and runs the parts. Each says in a line "Results: N" how many it has.
+
+. ./tap.sh
+
+kernel=$1
+shift
+dropins=/run/systemd/system/pipewatchd.service.d
+settings=/etc/pipewatch/pipewatch.conf.d
+http=http://127.0.0.1:10057
+
+# within SECONDS COMMAND [ARG]...: until it succeeds
+within() {
+	deadline=$(($(date +%s) + $1))
+	shift
+	until "$@" > /dev/null 2>&1; do
+		[ "$(date +%s)" -lt $deadline ] || return 1
+		sleep 0.2
+	done
+}
+
+# The same, of a figure that changes: within_is SECONDS WANTED COMMAND [ARG]...
+within_is() {
+	deadline=$(($(date +%s) + $1))
+	wanted=$2
+	shift 2
+	until [ "$("$@" 2> /dev/null)" = "$wanted" ]; do
+		[ "$(date +%s)" -lt $deadline ] || return 1
+		sleep 0.2
+	done
+}
+
+property() {
+	systemctl show -P "$1" pipewatchd.service
+}
+
+state() {
+	echo "$(property ActiveState), $(property SubState)"
+}
+
+# Why and how often it ended: what systemd knows of the last run.
+ending() {
+	echo "$(property ActiveState), $(property Result), status $(property ExecMainStatus)," \
+		"$(property NRestarts) restarts"
+}
+
+# What the present or the last run logged.
+journal() {
+	journalctl --sync
+	journalctl -q -o cat "_SYSTEMD_INVOCATION_ID=$(property InvocationID)"
+}
+
+# as USER COMMAND [ARG]...
+as() {
+	as_user=$1
+	shift
+	runuser -u "$as_user" -- "$@"
+}
+
+scrape() {
+	curl -sS --max-time 20 "${1:-$http}/metrics"
+}
+
+# What is served, or how curl failed (7: refused).
+answers() {
+	curl -s --max-time 20 -o /dev/null -w '%{http_code}' "${1:-$http}/-/ready" || echo " curl $?"
+}
+
+# sample SERIES: its value among the samples on standard input; nothing where it is absent.
+sample() {
+	awk -v series="$1" 'index($0, series " ") == 1 { print substr($0, length(series) + 2) }'
+}
+
+# The names of our programs that the kernel has, as "pipe_read_exit pipe_write_exit process_exec ...".
+programs() {
+	./bpftool prog list | sed -n 's/^[0-9]*: tracing  *name \([^ ]*\) .*/\1/p' | sort | paste -sd ' '
+}
+
+# The bus name asked for without starting the service.
+bus_state() {
+	busctl --auto-start=no get-property org.pipewatch1 /org/pipewatch1 org.pipewatch1.Manager State
+}
+
+dropin() {
+	mkdir -p $dropins
+	{
+		echo "[Service]"
+		cat
+	} > "$dropins/$1.conf"
+	systemctl daemon-reload
+}
+
+setting() {
+	mkdir -p $settings
+	cat > "$settings/$1.conf"
+}
+
+# Stopped, as installed, and with no memory of earlier starts.
+afresh() {
+	systemctl stop pipewatchd.socket pipewatchd.service 2> /dev/null
+	rm -rf $dropins $settings/*
+	systemctl daemon-reload
+	systemctl reset-failed pipewatchd.service 2> /dev/null
+}
+
+total=0
+for part; do
+	results=$(sed -n 's/^# Results: //p' "$part.sh")
+	total=$((total + results))
+done
+plan $total
+
+tar -C / --no-overwrite-dir -xf stage.tar
+systemd-sysusers > sysusers 2>&1
+systemctl daemon-reload
+busctl call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig
+
+for part; do
+	echo "# $part"
+	afresh
+	. "./$part.sh"
+done
+done_testing

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash
+#
+# A reload takes a good configuration and leaves a bad one alone.
+# Results: 9
+
+systemctl start pipewatchd
+main=$(property MainPID)
+elsewhere=http://127.0.0.1:10058
+
+setting 10-listen << END
+[Metrics]
+Listen=127.0.0.1:10058
+END
+systemctl reload pipewatchd
+is "systemctl reload" "$?" 0
+ok "the new address answers" within_is 10 200 answers $elsewhere
+is "the old one does not" "$(answers)" "000 curl 7"
+is "it is the same process" "$(state), $(property MainPID)" "active, running, $main"
+
+printf '[Metrics]\n# What is wrong is in the third line.\nListen=nowhere\n' > $settings/20-broken.conf
+systemctl reload pipewatchd
+ok "a broken file is named, with the line" \
+	within 10 sh -c "journalctl -q -o cat -u pipewatchd | grep -F '$settings/20-broken.conf:3: '"
+is "so is what becomes of it" "$(journal | grep -c 'old configuration stays')" 1
+is "the configuration stays" "$(answers $elsewhere)" 200
+is "the service, too" "$(state), $(property MainPID)" "active, running, $main"
+
+rm $settings/*
+systemctl reload pipewatchd
+ok "a reload without the files goes back to the default" within_is 10 200 answers

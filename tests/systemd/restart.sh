@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=dash
+#
+# A daemon that dies or hangs is started again.
+# Results: 7
+
+start_time() {
+	scrape | sample pipewatch_start_time_seconds
+}
+
+# another_than PID: there is a main process, and it is not this one.
+another_than() {
+	new=$(property MainPID)
+	[ "$new" != 0 ] && [ "$new" != "$1" ] && [ "$(property ActiveState)" = active ]
+}
+
+systemctl start pipewatchd
+main=$(property MainPID)
+before=$(start_time)
+kill -KILL "$main"
+ok "a killed daemon is started again" within 30 another_than "$main"
+is "once" "$(property NRestarts)" 1
+ok "with a new start time" awk -v a="$before" -v b="$(start_time)" 'BEGIN { exit !(a > 0 && b > a) }'
+is "and all its programs" "$(programs | wc -w)" 6
+
+afresh
+dropin watchdog << END
+WatchdogSec=3s
+END
+systemctl start pipewatchd
+main=$(property MainPID)
+sleep 7
+is "a daemon that works feeds its watchdog" "$(property MainPID), $(property NRestarts)" "$main, 0"
+kill -STOP "$main"
+ok "one that hangs is started again" within 40 another_than "$main"
+is "because of the watchdog" "$(journalctl -q -o cat -u pipewatchd | grep -c "Failed with result 'watchdog'")" 1

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log.h"
+#include "util.h"
+
+/* What a message of @level and @text looks like on stderr. */
+static const char *logged(int level, const char *text)
+{
+	static char buffer[8192];
+	_cleanup_(fclosep) FILE *f = tmpfile();
+	_cleanup_(closep) int before = dup(STDERR_FILENO);
+	size_t n;
+
+	assert_non_null(f);
+	assert_true(before >= 0);
+	assert_true(dup2(fileno(f), STDERR_FILENO) >= 0);
+	log_message(level, "%s", text);
+	assert_true(dup2(before, STDERR_FILENO) >= 0);
+	rewind(f);
+	n = fread(buffer, 1, sizeof(buffer) - 1, f);
+	buffer[n] = '\0';
+	return buffer;
+}
+
+static void test_terminal(void **state)
+{
+	(void)state;
+	unsetenv("JOURNAL_STREAM");
+	assert_string_equal(logged(LOG_ERR, "No BTF."), "pipewatchd: No BTF.\n");
+	assert_string_equal(logged(LOG_DEBUG, ""), "pipewatchd: \n");
+}
+
+static void test_journal(void **state)
+{
+	(void)state;
+	setenv("JOURNAL_STREAM", "9:1", 1);
+	assert_string_equal(logged(LOG_ERR, "No BTF."), "<3>No BTF.\n");
+	assert_string_equal(logged(LOG_INFO, "<0>x"), "<6><0>x\n");
+	unsetenv("JOURNAL_STREAM");
+}
+
+/* Nobody writes a second line, or to the terminal's controls. */
+static void test_control_characters(void **state)
+{
+	(void)state;
+	assert_string_equal(logged(LOG_ERR, "a\nb\x1b[2J\x7f\tc\r\xc3\xa4"),
+			    "pipewatchd: a?b?[2J??c?\xc3\xa4\n");
+}
+
+static void test_long_text(void **state)
+{
+	char text[5000], wanted[5000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	snprintf(wanted, sizeof(wanted), "pipewatchd: %.2047s\n", text);
+	assert_string_equal(logged(LOG_ERR, text), wanted);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_terminal),
+		cmocka_unit_test(test_journal),
+		cmocka_unit_test(test_control_characters),
+		cmocka_unit_test(test_long_text),
+	};
+
+	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
+}
