@@ -9,11 +9,12 @@
 #include "burst.h"
 #include "util.h"
 
-#define AB_USEC	      20000
-#define WINDOW_USEC   UINT64_C(200000)
-#define AWAIT_USEC    UINT64_C(20000)
-#define LOOK_USEC     UINT64_C(10000000)
-#define INTERVAL_USEC UINT64_C(60000000)
+#define AB_USEC		 20000
+#define WINDOW_USEC	 UINT64_C(200000)
+#define AWAIT_USEC	 UINT64_C(20000)
+#define ATTACH_LOOK_USEC UINT64_C(20000)
+#define LOOK_USEC	 UINT64_C(10000000)
+#define INTERVAL_USEC	 UINT64_C(60000000)
 
 /* A governor moves the frequency all the time; only what shifts a cost beyond its error is worth a
  * burst. */
@@ -24,7 +25,7 @@ struct calibration {
 	const char *const *directories;
 	char no_burst_reason[256];
 	struct burst *burst; /* NULL: with the reason above */
-	bool in_window;
+	enum { WAITING, ATTACHING, IN_WINDOW } phase;
 	uint64_t window_usec; /* when it opened; 0: not yet */
 	uint64_t due_usec;
 	uint64_t n_bursts, bursts_usec;
@@ -124,42 +125,43 @@ static void burst_fail(struct calibration *c, int error)
 	c->burst = burst_free(c->burst);
 }
 
-static void window_open(struct calibration *c)
+static int burst_start(struct calibration *c)
 {
 	int r;
 
 	measure_ab(c);
 	r = burst_begin(c->burst);
-	if (r < 0) {
+	if (r < 0)
 		burst_fail(c, r);
-		return;
-	}
-	c->in_window = true;
-	c->window_usec = 0;
+	else
+		c->phase = ATTACHING;
+	return r;
 }
 
-/* The window opens when all is attached. */
-static void window_await(struct calibration *c, uint64_t now_usec)
+/* Returns how long to wait before looking again. */
+static uint64_t window_open(struct calibration *c, uint64_t now_usec)
 {
 	int r = burst_ready(c->burst);
 
 	if (r == 0)
-		return;
+		return ATTACH_LOOK_USEC;
 	if (r > 0)
 		r = burst_stimulate(c->burst);
 	if (r < 0) {
 		burst_fail(c, r);
-		c->in_window = false;
-		return;
+		c->phase = WAITING;
+		return 0;
 	}
+	c->phase = IN_WINDOW;
 	c->window_usec = now_usec;
+	return WINDOW_USEC;
 }
 
 static void window_close(struct calibration *c, uint64_t now_usec)
 {
 	int r = burst_end(c->burst, &c->result);
 
-	c->in_window = false;
+	c->phase = WAITING;
 	c->n_bursts++;
 	c->bursts_usec += now_usec - c->window_usec;
 	c->due_usec = now_usec + INTERVAL_USEC;
@@ -169,32 +171,32 @@ static void window_close(struct calibration *c, uint64_t now_usec)
 		c->result_known = true;
 }
 
+/* Without bursts A/B is all there is. */
+static void calibrate_without_burst(struct calibration *c, uint64_t now_usec)
+{
+	measure_ab(c);
+	c->due_usec = now_usec + INTERVAL_USEC;
+}
+
 uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_changed)
 {
 	*ret_changed = false;
-	if (c->in_window && c->window_usec == 0) {
-		window_await(c, now_usec);
-		if (c->in_window)
-			return c->window_usec == 0 ? AWAIT_USEC : WINDOW_USEC;
-	}
-	if (c->in_window) {
+	switch (c->phase) {
+	case WAITING:
+		if (!host_changed(c) && now_usec < c->due_usec)
+			return LOOK_USEC;
+		if (c->burst && burst_start(c) >= 0)
+			return ATTACH_LOOK_USEC;
+		calibrate_without_burst(c, now_usec);
+		break;
+	case ATTACHING: return window_open(c, now_usec);
+	case IN_WINDOW:
 		if (now_usec - c->window_usec < WINDOW_USEC)
 			return WINDOW_USEC - (now_usec - c->window_usec);
 		window_close(c, now_usec);
-		estimate(c);
-		*ret_changed = true;
-		return LOOK_USEC;
+		break;
 	}
-	if (!host_changed(c) && now_usec < c->due_usec)
-		return LOOK_USEC;
-	if (c->burst)
-		window_open(c);
-	if (c->in_window)
-		return AWAIT_USEC;
-
-	measure_ab(c);
 	estimate(c);
-	c->due_usec = now_usec + INTERVAL_USEC;
 	*ret_changed = true;
 	return LOOK_USEC;
 }
