@@ -24,6 +24,7 @@ struct group {
 	uint32_t processes;   /* open ones */
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
+	double pipe_cpu_seconds;
 	struct pipe_counts
 		listed[PIPE_KINDS]; /* scratch of accounts_fill(): what processes have series for */
 	UT_hash_handle hh;
@@ -45,6 +46,7 @@ struct account {
 	const char *unit; /* interned */
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
+	double pipe_cpu_seconds;
 	struct pipe_counts in_group[PIPE_KINDS]; /* of these, booked on the present group */
 	bool listed;				 /* scratch of accounts_fill() */
 	struct pipe_sizes sizes[PIPE_KINDS];
@@ -107,20 +109,28 @@ struct accounts *accounts_free(struct accounts *a)
 	return NULL;
 }
 
-struct account *accounts_open(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns)
+static struct account *account_find(const struct accounts *a, uint32_t tgid,
+				    uint64_t start_boottime_ns)
 {
 	struct account_key key = { .start_boottime_ns = start_boottime_ns, .tgid = tgid };
 	struct account *p;
 
 	HASH_FIND(hh, a->by_key, &key, sizeof(key), p);
+	return p;
+}
+
+struct account *accounts_open(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns)
+{
+	struct account *p = account_find(a, tgid, start_boottime_ns);
+
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	p->key = key;
+	p->key = (struct account_key){ .start_boottime_ns = start_boottime_ns, .tgid = tgid };
 	p->unit = "";
-	HASH_ADD(hh, a->by_key, key, sizeof(key), p);
+	HASH_ADD(hh, a->by_key, key, sizeof(p->key), p);
 	if (!p->hh.tbl) {
 		free(p);
 		return NULL;
@@ -225,6 +235,16 @@ bool account_identified(const struct account *p)
 const char *account_unit(const struct account *p)
 {
 	return p->unit;
+}
+
+void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+		       double seconds)
+{
+	struct account *p = account_find(a, tgid, start_boottime_ns);
+
+	if (p)
+		p->pipe_cpu_seconds += seconds;
+	(p ? group_of(a, p) : &a->other)->pipe_cpu_seconds += seconds;
 }
 
 /* What updates cost that follow from @counts. */
@@ -351,6 +371,7 @@ static int group_fill(const struct group *g, const char *unit, const char *comm,
 	out->processes = g->processes;
 	memcpy(out->counts, g->counts, sizeof(out->counts));
 	memcpy(out->costs, g->costs, sizeof(out->costs));
+	out->pipe_cpu_seconds = g->pipe_cpu_seconds;
 	memcpy(out->rest, g->counts, sizeof(out->rest));
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		pipe_counts_subtract(&out->rest[pipe], &g->listed[pipe]);
@@ -372,6 +393,7 @@ static int account_fill(const struct account *p, uint64_t boot_usec, struct snap
 	out->exited = p->closed;
 	memcpy(out->counts, p->counts, sizeof(out->counts));
 	memcpy(out->costs, p->costs, sizeof(out->costs));
+	out->pipe_cpu_seconds = p->pipe_cpu_seconds;
 	out->has_series = p->listed;
 	memcpy(out->series, p->in_group, sizeof(out->series));
 	memcpy(out->sizes, p->sizes, sizeof(out->sizes));
@@ -453,7 +475,7 @@ int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct
 		if (r < 0)
 			return r;
 	}
-	if (counts_operations(a->other.counts)) {
+	if (counts_operations(a->other.counts) || a->other.pipe_cpu_seconds > 0) {
 		r = group_fill(&a->other, SNAPSHOT_OTHER, SNAPSHOT_OTHER, s);
 		if (r < 0)
 			return r;

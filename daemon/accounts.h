@@ -61,6 +61,13 @@ void account_hold(struct account *p);
 void account_release(struct account *p);
 
 /*
+ * CPU time in pipe operations, as sampled: on the process if it has an account, else on (other),
+ * and on its group.
+ */
+void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+		       double seconds);
+
+/*
  * What one update costs from now on: booked operations are charged with it. The first time also for
  * all that were booked before, since until then nothing was known; later changes leave the past
  * alone, so that what was charged never falls.

@@ -7,7 +7,7 @@
  * pipe. */
 #define FIXED_BYTES  128
 #define DETAIL_BYTES 64
-#define DETAILS_MAX  (2 + (7 + UPDATE_KINDS) * PIPE_KINDS)
+#define DETAILS_MAX  (3 + (7 + UPDATE_KINDS) * PIPE_KINDS)
 #define SIZES_BYTES  (2 * (DETAIL_BYTES + SIZE_CLASSES * sizeof(uint64_t)))
 #define ROW_BYTES    (FIXED_BYTES + DETAILS_MAX * DETAIL_BYTES)
 
@@ -145,6 +145,8 @@ int bus_row_append_process(sd_bus_message *reply, const struct snapshot *s,
 		r = sd_bus_message_append(reply, "{sv}", "Exited", "b", process->exited);
 	if (r >= 0)
 		r = append_cost_sum(reply, s, process->cost_seconds);
+	if (r >= 0 && s->sampling)
+		r = append_seconds(reply, "", "PipeCpuSeconds", process->pipe_cpu_seconds);
 	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
 		r = append_counts(reply, s, pipe, &process->counts[pipe], &process->costs[pipe],
 				  with_sizes ? &process->sizes[pipe] : NULL);
@@ -170,6 +172,8 @@ int bus_row_append_group(sd_bus_message *reply, const struct snapshot *s,
 		r = sd_bus_message_open_container(reply, 'a', "{sv}");
 	if (r >= 0)
 		r = append_cost_sum(reply, s, group->cost_seconds);
+	if (r >= 0 && s->sampling)
+		r = append_seconds(reply, "", "PipeCpuSeconds", group->pipe_cpu_seconds);
 	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS && r >= 0; pipe++)
 		r = append_counts(reply, s, pipe, &group->counts[pipe], &group->costs[pipe], NULL);
 	if (r >= 0)

@@ -44,7 +44,7 @@ double cost_figure_value(const struct cost_figure *f, bool error)
 {
 	if (!error)
 		return f->seconds;
-	return f->error_seconds == 0 ? 0 : f->error_seconds / fabs(f->seconds);
+	return f->seconds == 0 ? 1 : f->error_seconds / fabs(f->seconds);
 }
 
 void cost_figure_unknown(struct cost_figure *f, const char *format, ...)

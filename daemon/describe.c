@@ -307,6 +307,8 @@ static void write_groups(struct writer *w)
 		write_string(w, "unit", group->unit);
 		write_string(w, "comm", group->comm);
 		write_number(w, "processes", group->processes);
+		if (w->s->sampling)
+			write_double(w, "pipe_cpu_seconds", group->pipe_cpu_seconds);
 		for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
 			if (group->counts[pipe].reads || group->counts[pipe].writes)
 				write_counts(w, pipe, &group->counts[pipe], &group->costs[pipe],
@@ -332,6 +334,8 @@ static void write_processes(struct writer *w)
 		write_string(w, "comm", process->comm);
 		write_string(w, "unit", process->unit);
 		write_bool(w, "exited", process->exited);
+		if (w->s->sampling)
+			write_double(w, "pipe_cpu_seconds", process->pipe_cpu_seconds);
 		for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
 			if (process->counts[pipe].reads || process->counts[pipe].writes)
 				write_counts(w, pipe, &process->counts[pipe], &process->costs[pipe],
@@ -372,6 +376,9 @@ static void write_snapshot(struct writer *w)
 	write_paths(w);
 	write_unit_costs(w);
 	write_programs(w);
+	write_bool(w, "sampling", w->s->sampling);
+	if (!w->s->sampling)
+		write_string(w, "sampling_reason", w->s->sampling_reason);
 	write_bool(w, "counting", w->s->counting);
 	if (w->s->counting) {
 		write_number(w, "tracked_processes", w->s->tracked_processes);

@@ -16,12 +16,14 @@
  *   unit_costs  {anonymous | fifo: {atime | cmtime | fsnotify: {whole: FIGURE, [agreement],
  *                stages: {NAME: FIGURE}, estimators: {NAME: FIGURE}}}}
  *   programs    [{program, hook, attached, missed_runs | reason}]
+ *   sampling    [sampling_reason]
  *   counting    then counting_reason, or all of:
  *   tracked_processes, lost_updates, losses [{reason, updates}], unattributed_operations
  *   maps        [{map, entries, max_entries}]
  *   totals      {anonymous: COUNTS, fifo: COUNTS}
- *   groups      [{unit, comm, processes, anonymous: COUNTS, fifo: COUNTS}]
- *   processes   [{pid, start_time_usec, comm, unit, exited, anonymous: COUNTS, fifo: COUNTS}]
+ *   groups      [{unit, comm, processes, [pipe_cpu_seconds], anonymous: COUNTS, fifo: COUNTS}]
+ *   processes   [{pid, start_time_usec, comm, unit, exited, [pipe_cpu_seconds],
+ *                anonymous: COUNTS, fifo: COUNTS}]
  *   processes_omitted, how many more there are than DESCRIBE_PROCESSES_MAX
  */
 /* clang-format on */

@@ -9,6 +9,9 @@
  * normal. */
 #define DISAGREE_ERRORS 3
 
+/* An error of a fifth; with fewer nothing could disagree. */
+#define SAMPLES_MIN 25
+
 /* What a burst cannot see is a few instructions at the call. More than this share of the whole is a
  * contradiction. */
 #define BLIND_MAX_RATIO 0.5
@@ -193,16 +196,22 @@ void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const s
 void estimate_check_samples(struct cost_estimate *e, double seconds, uint64_t updates,
 			    uint64_t samples)
 {
-	struct cost_figure *sample = &e->by[COST_SAMPLE];
+	struct cost_figure *sample = &e->by[COST_SAMPLE], seen = e->whole;
 
-	if (updates == 0 || samples == 0)
+	if (updates == 0 || samples < SAMPLES_MIN) {
+		cost_figure_unknown(sample, "%llu samples are too few.",
+				    (unsigned long long)samples);
 		return;
+	}
 	figure_set(sample, seconds / updates, seconds / updates / sqrt(samples));
 	if (!e->whole.known) {
 		estimate_undivided(e, sample);
 		return;
 	}
-	if (figures_disagree(&e->whole, sample))
+	/* What is inline in the writer is not in the function that samples are found in. */
+	if (e->stages[COST_SUPERBLOCK].known)
+		seen.seconds -= e->stages[COST_SUPERBLOCK].seconds;
+	if (figures_disagree(&seen, sample))
 		e->agreement = COST_DISAGREE;
 	else if (e->agreement == COST_SINGLE)
 		e->agreement = COST_AGREE;

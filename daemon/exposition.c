@@ -183,6 +183,25 @@ static void write_costs(struct metric_writer *w, const struct snapshot *s)
 	}
 }
 
+static void write_pipe_cpu(struct metric_writer *w, const struct snapshot *s)
+{
+	static const struct metric_family family = {
+		"pipewatch_pipe_cpu_seconds", METRIC_COUNTER, "seconds",
+		"CPU time inside the kernel's pipe read and write functions, both kinds of pipe together, by sampling: right on average. "
+		"Absent where it cannot be sampled."
+	};
+
+	metric_begin(w, &family);
+	for (size_t i = 0; i < s->n_groups; i++) {
+		const struct metric_label labels[] = {
+			{ "unit", s->groups[i].unit },
+			{ "comm", s->groups[i].comm },
+		};
+
+		metric_double(w, labels, ARRAY_SIZE(labels), s->groups[i].pipe_cpu_seconds);
+	}
+}
+
 /* One series a stage that is known, or one for the whole where only that is. */
 static void write_unit_cost(struct metric_writer *w, const struct metric_family *family,
 			    const struct snapshot *s, bool error)
@@ -495,6 +514,8 @@ int exposition_write(const struct snapshot *s, const struct exposition_self *sel
 		write_group_counters(&w, s);
 		write_updates(&w, s);
 		write_costs(&w, s);
+		if (s->sampling)
+			write_pipe_cpu(&w, s);
 		write_size_histograms(&w, s);
 		write_quality(&w, s);
 	}

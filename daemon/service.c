@@ -15,6 +15,7 @@
 #include "check.h"
 #include "collector.h"
 #include "permission.h"
+#include "sampling.h"
 #include "pipewatch/api.h"
 #include "symbols.h"
 #include "tracer.h"
@@ -46,7 +47,10 @@ struct service {
 	struct cgroups *cgroups;
 	struct collector *collector;
 	struct calibration *calibration; /* NULL: nothing is measured */
-	const char *directories[6];	 /* for FIFOs of our own, NULL-terminated */
+	struct sampling *sampling;	 /* NULL: with the reason below */
+	char sampling_reason[256];
+	unsigned int sample_frequency_hz;
+	const char *directories[6]; /* for FIFOs of our own, NULL-terminated */
 
 	int exit_code;
 	char counting_reason[512];
@@ -177,6 +181,21 @@ static int start_calibration(struct service *s)
 	return r;
 }
 
+/* Sampling is a figure more; without it the rest goes on. */
+static int start_sampling(struct service *s)
+{
+	int r;
+
+	if (!s->accounts) {
+		snprintf(s->sampling_reason, sizeof(s->sampling_reason), "%.250s",
+			 s->counting_reason);
+		return 0;
+	}
+	r = sampling_new(s->sample_frequency_hz, s->max_threads, s->accounts, s->sampling_reason,
+			 sizeof(s->sampling_reason), &s->sampling);
+	return r == -ENOMEM ? r : 0;
+}
+
 uint64_t service_step(struct service *s)
 {
 	bool changed;
@@ -184,6 +203,8 @@ uint64_t service_step(struct service *s)
 
 	if (!s->calibration)
 		return UINT64_MAX;
+	if (s->sampling)
+		sampling_refresh(s->sampling);
 	next_usec = calibration_step(s->calibration, clock_usec(CLOCK_MONOTONIC), &changed);
 	/* What was done until now is charged with what was known until now. */
 	if (changed && service_collect(s) >= 0)
@@ -247,6 +268,7 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 	s->max_threads = config->max_threads;
 	s->max_groups = config->max_groups;
 	s->pid_label = config->pid_label;
+	s->sample_frequency_hz = config->sample_frequency_hz;
 	s->start_usec = clock_usec(CLOCK_REALTIME);
 	s->boot_usec = s->start_usec - clock_usec(CLOCK_BOOTTIME);
 	if (uname(&s->kernel) < 0)
@@ -277,6 +299,8 @@ int service_new(const struct config *config, struct service **ret_service)
 		r = start_counting(s);
 	if (r >= 0 && s->configured_mode != MODE_OFF)
 		r = start_calibration(s);
+	if (r >= 0)
+		r = start_sampling(s);
 	if (r < 0)
 		return r;
 	find_state(s);
@@ -291,6 +315,7 @@ struct service *service_free(struct service *s)
 	if (!s)
 		return NULL;
 	snapshot_unref(s->last);
+	sampling_free(s->sampling);
 	calibration_free(s->calibration);
 	collector_free(s->collector);
 	cgroups_free(s->cgroups);
@@ -322,7 +347,14 @@ const char *service_reconfigure(struct service *s, const struct config *config)
 
 int service_collect(struct service *s)
 {
-	return s->collector ? collector_collect(s->collector, clock_usec(CLOCK_MONOTONIC)) : 0;
+	int r;
+
+	if (!s->collector)
+		return 0;
+	r = collector_collect(s->collector, clock_usec(CLOCK_MONOTONIC));
+	if (r >= 0 && s->sampling)
+		r = sampling_collect(s->sampling);
+	return r;
 }
 
 bool service_reattaches(const struct service *s)
@@ -408,6 +440,38 @@ static void fill_unit_costs(const struct service *s, struct snapshot *out)
 					      "The mode is off: nothing is measured.");
 }
 
+/* The kind of pipe that nearly all updates of @kind are of: samples do not tell. PIPE_KINDS: none.
+ */
+static enum pipe_kind dominant_pipe(const struct snapshot *s, enum update_kind kind,
+				    uint64_t *ret_updates)
+{
+	uint64_t sum = 0, updates[PIPE_KINDS] = {};
+
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		if (snapshot_updates(s, pipe, kind, &s->totals[pipe], &updates[pipe]))
+			sum += updates[pipe];
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		if (sum > 0 && updates[pipe] >= sum - sum / 50) {
+			*ret_updates = updates[pipe];
+			return pipe;
+		}
+	return PIPE_KINDS;
+}
+
+/* What sampling has to say of the unit costs; once the totals are there. */
+static void check_samples(const struct service *s, struct snapshot *out)
+{
+	for (int kind = 0; s->sampling && kind < UPDATE_FSNOTIFY; kind++) {
+		struct sampling_sum sum = sampling_updates(s->sampling, kind);
+		uint64_t updates;
+		enum pipe_kind pipe = dominant_pipe(out, kind, &updates);
+
+		if (pipe < PIPE_KINDS)
+			estimate_check_samples(&out->unit_costs[pipe][kind], sum.seconds, updates,
+					       sum.samples);
+	}
+}
+
 static int fill(const struct service *s, struct snapshot *out)
 {
 	const char *reason;
@@ -441,6 +505,10 @@ static int fill(const struct service *s, struct snapshot *out)
 				.reason = reason,
 			};
 		}
+	out->sampling = s->sampling;
+	out->sampling_reason = snapshot_string(out, s->sampling ? "" : s->sampling_reason);
+	if (!out->sampling_reason)
+		return -ENOMEM;
 	fill_unit_costs(s, out);
 	if (!s->tracer)
 		return 0;
@@ -473,6 +541,7 @@ int service_get(void *userdata, struct snapshot **ret_snapshot)
 		if (r < 0)
 			return r;
 		snapshot_finish(fresh);
+		check_samples(s, fresh);
 		snapshot_unref(s->last);
 		s->last = fresh;
 		fresh = NULL;

@@ -57,6 +57,7 @@ struct snapshot *snapshot_new(void)
 	s->machine = "";
 	s->clocksource = "";
 	s->counting_reason = "";
+	s->sampling_reason = "";
 	for (size_t p = 0; p < PIPE_KINDS; p++)
 		for (size_t u = 0; u < UPDATE_KINDS; u++)
 			s->paths[p][u].reason = "";

@@ -34,6 +34,7 @@ struct snapshot_process {
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS]; /* where snapshot_cost_known() */
 	double cost_seconds;		     /* the sum of what is known of them */
+	double pipe_cpu_seconds;	     /* where sampling */
 	struct pipe_sizes sizes[PIPE_KINDS];
 
 	/* With pid_label: it has series of its own, of what it did in its present group. */
@@ -51,6 +52,7 @@ struct snapshot_group {
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS]; /* where snapshot_cost_known() */
 	double cost_seconds;		     /* the sum of what is known of them */
+	double pipe_cpu_seconds;	     /* where sampling */
 	struct pipe_counts rest[PIPE_KINDS]; /* counts less what processes have series for */
 };
 
@@ -121,6 +123,10 @@ struct snapshot {
 	 * programs has the reason. */
 	bool reads_missing;
 	bool writes_missing;
+
+	/* CPU time in pipe operations is sampled; when not, why. */
+	bool sampling;
+	const char *sampling_reason; /* "" when sampling */
 
 	bool pid_label;			    /* processes have series of their own */
 	struct snapshot_process *processes; /* by cost, then by operations, descending */
