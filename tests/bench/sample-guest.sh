@@ -37,22 +37,30 @@ near() {
 	}'
 }
 
+# each CASE LINE: the time for each pair of operations, without the sampling's own cost
+each() {
+	awk -v ns="$(get "$1" "$2" 1)" -v pairs="$(get "$1" truth 1)" -v slow="$(get "$1" pair 1)" \
+		-v alone="$(get "$1" pair 2)" 'BEGIN { print ns / pairs * alone / slow }'
+}
+
 minus() {
 	awk -v a="$1" -v b="$2" 'BEGIN { print a - b }'
 }
 
 measure() {
-	local kernel=$1 case_ noatime atime
+	local kernel=$1 case_ noatime empty atime
 	# shellcheck disable=SC2016 # for the guest
 	output=$(guest -k "$kernel" -i -t 300 -- 'run() { c=$1; shift; ./sample "$@" -F 4999 -r 3 | sed "s/^/$c /"; }
 		run anonymous -t 1500; run noatime -t 500 -a; run fifo -t 1500 -f; run fifo-noatime -t 500 -f -a
-		run watched -t 500 -w')
+		run watched -t 500 -w; run empty -t 1000 -z; run fifo-empty -t 1000 -z -f')
 	is "$kernel: it runs" $? 0
 
 	for case_ in anonymous fifo; do
-		near "$kernel: $case_: the pipe's functions" $case_ pipe "$(get $case_ truth 2)" 6
-		noatime=noatime
-		[ $case_ = anonymous ] || noatime=fifo-noatime
+		noatime=noatime empty=empty
+		[ $case_ = anonymous ] || noatime=fifo-noatime empty=fifo-empty
+		# Operations of no bytes, which the body is found by, take a little inside as well.
+		near "$kernel: $case_: the pipe's functions" $case_ pipe \
+			"$(awk -v a="$(get $case_ truth 2)" -v b="$(each $empty pipe)" 'BEGIN { print a + b }')" 3
 		atime=$(minus "$(get $case_ pair 2)" "$(get $noatime pair 2)")
 		case $kernel-$case_ in
 		7.*-anonymous)
@@ -61,7 +69,8 @@ measure() {
 			;;
 		*)
 			near "$kernel: $case_: atime" $case_ atime "$atime" 6
-			near "$kernel: $case_: cmtime" $case_ cmtime 112 12
+			# There is no write without it to compare with; timed calls say 101 to 121, by kernel.
+			near "$kernel: $case_: cmtime" $case_ cmtime 111 10
 			;;
 		esac
 		is "$kernel: $case_: no fsnotify" "$(get $case_ fsnotify 1)" 0
@@ -87,7 +96,8 @@ come_and_go() {
 	# 10 s of one and 8 s of the other, without up to 2 s until the short absence is seen
 	ok "$1: the time of both" awk -v ns="$(get hot taken 1)" 'BEGIN { print "# " ns / 1e9 " s"; exit !(ns > 15.4e9 && ns < 18.2e9) }'
 	ok "$1: what there is no room for is counted" [ "$(get full taken 4)" -gt 0 ]
-	is "$1: and summed up" $(($(get full pipe 2) == 0 || $(get full others 2) == $(get full taken 4))) 1
+	# Which of the two had room is a matter of chance.
+	is "$1: and summed up" $(($(get full pipe 2) > 0 ? $(get full others 2) == $(get full taken 4) : $(get full others 2) > $(get full taken 4))) 1
 }
 
 # shellcheck disable=SC2016 # for the guest

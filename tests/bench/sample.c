@@ -14,7 +14,8 @@
  *	pair NS NS			mean time of a pair: while sampled, and before (the median)
  *
  * The body is found by subtracting operations of no bytes, which the pipe's functions return from
- *at once.
+ *at once, and what the system call does only after bytes were moved, as writes to /dev/null show
+ *it.
  */
 #include <cap-ng.h>
 #include <errno.h>
@@ -57,6 +58,7 @@ struct shared {
 	volatile bool stop;
 	long pairs;
 	double body;	 /* of a pair */
+	double after;	 /* subtracted from it */
 	double pair;	 /* a whole one, system calls and all, without sampling */
 	long elapsed_ns; /* of the pairs, while sampled */
 };
@@ -141,9 +143,37 @@ static double pair_time(int fds[2], size_t length)
 	return (double)(rounds[0][ROUNDS / 2] + rounds[1][ROUNDS / 2]) / FILL;
 }
 
+/* What the system call does after moving bytes and not after moving none: of a pair, taking a read
+ * for a write. */
+static double after_time(void)
+{
+	char buffer[MESSAGE] = {};
+	long times[2][ROUNDS];
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		die("/dev/null");
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int some = 0; some < 2; some++) {
+			size_t length = some ? MESSAGE : 0;
+			long begin = now();
+
+			for (int i = 0; i < FILL; i++)
+				if (write(fd, buffer, length) != (ssize_t)length)
+					die("write");
+			times[some][round] = now() - begin;
+		}
+	}
+	close(fd);
+	qsort(times[0], ROUNDS, sizeof(long), by_value);
+	qsort(times[1], ROUNDS, sizeof(long), by_value);
+	return 2.0 * (times[1][ROUNDS / 2] - times[0][ROUNDS / 2]) / FILL;
+}
+
 static void child_run(const struct options *o, struct shared *shared)
 {
 	long times[2], begin;
+	double empty, after;
 	int fds[2];
 
 	open_pipe(o, fds);
@@ -156,9 +186,12 @@ static void child_run(const struct options *o, struct shared *shared)
 			die("inotify");
 	}
 	shared->pair = pair_time(fds, MESSAGE);
-	shared->body = shared->pair - pair_time(fds, 0);
+	empty = pair_time(fds, 0);
+	after = after_time();
+	shared->body = shared->pair - empty - after;
 	if (o->empty)
-		shared->pair -= shared->body;
+		shared->pair = empty;
+	shared->after = after;
 	shared->ready = true;
 	while (!shared->go)
 		usleep(1000);
@@ -305,7 +338,7 @@ unsampled:
 	if (s)
 		printf("left %u\n", count_left(s));
 
-	printf("truth %ld %.1f\n", shared->pairs, shared->body);
+	printf("truth %ld %.1f %.1f\n", shared->pairs, shared->body, shared->after);
 	printf("pipe %lu %lu\n", sums.child.pipe_ns, sums.child.pipe_samples);
 	for (int kind = 0; kind < UPDATE_KINDS; kind++)
 		printf("%s %lu %lu\n", update_kind_name(kind), sums.child.update_ns[kind],

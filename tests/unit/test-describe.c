@@ -36,6 +36,7 @@ static struct snapshot *new_snapshot(void)
 		}
 	s->counting = true;
 	s->counting_reason = "";
+	s->sampling_reason = "Nothing is sampled.";
 	return s;
 }
 
@@ -61,7 +62,15 @@ static char *describe(const struct snapshot *s)
 	"\"observer_overhead_reason\":\"The daemon does not measure its own cost.\","
 #define KERNEL \
 	"\"kernel\":{\"release\":\"6.1.0-test\",\"machine\":\"x86_64\",\"clocksource\":\"tsc\"},"
-#define NO_SIZES "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"
+#define NO_FIGURE "{\"reason\":\"\"}"
+#define NO_COST                                                                                   \
+	"{\"whole\":" NO_FIGURE ",\"stages\":{\"update\":" NO_FIGURE ",\"superblock\":" NO_FIGURE \
+	",\"mount\":" NO_FIGURE ",\"inode\":" NO_FIGURE "},\"estimators\":{\"burst\":" NO_FIGURE  \
+	",\"ab\":" NO_FIGURE ",\"sample\":" NO_FIGURE "}}"
+#define NO_PIPE_COSTS "{\"atime\":" NO_COST ",\"cmtime\":" NO_COST ",\"fsnotify\":" NO_COST "}"
+#define NO_COSTS      "\"unit_costs\":{\"anonymous\":" NO_PIPE_COSTS ",\"fifo\":" NO_PIPE_COSTS "},"
+#define NO_SAMPLING   "\"sampling\":false,\"sampling_reason\":\"Nothing is sampled.\","
+#define NO_SIZES      "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"
 #define NO_COUNTS                                                                             \
 	"{\"reads\":0,\"writes\":0,\"read_bytes\":0,\"written_bytes\":0,\"noatime_reads\":0," \
 	"\"atime_updates\":0,\"cmtime_updates\":0,\"read_sizes\":" NO_SIZES                   \
@@ -75,13 +84,14 @@ static void test_empty(void **state)
 	(void)state;
 	snapshot_finish(s);
 	json = describe(s);
-	assert_string_equal(json, HEAD
-			    "\"coverage_ratio\":1," KERNEL "\"paths\":{\"anonymous\":" PAID_PATHS
-			    ",\"fifo\":" PAID_PATHS "},\"programs\":[],\"counting\":true,"
-			    "\"tracked_processes\":0,\"lost_updates\":0,\"losses\":[],"
-			    "\"unattributed_operations\":0,\"maps\":[],"
-			    "\"totals\":{\"anonymous\":" NO_COUNTS ",\"fifo\":" NO_COUNTS "},"
-			    "\"groups\":[],\"processes\":[],\"processes_omitted\":0}");
+	assert_string_equal(json,
+			    HEAD "\"coverage_ratio\":1," KERNEL
+				 "\"paths\":{\"anonymous\":" PAID_PATHS ",\"fifo\":" PAID_PATHS
+				 "}," NO_COSTS "\"programs\":[]," NO_SAMPLING "\"counting\":true,"
+				 "\"tracked_processes\":0,\"lost_updates\":0,\"losses\":[],"
+				 "\"unattributed_operations\":0,\"maps\":[],"
+				 "\"totals\":{\"anonymous\":" NO_COUNTS ",\"fifo\":" NO_COUNTS "},"
+				 "\"groups\":[],\"processes\":[],\"processes_omitted\":0}");
 }
 
 static void fill(struct snapshot *s)
@@ -160,9 +170,10 @@ static void test_full(void **state)
 		"{\"release\":\"6.1.0-test\",\"machine\":\"x86_64\","
 		"\"clocksource_reason\":\"The kernel does not name its clock source.\"},"
 		"\"paths\":{\"anonymous\":" PAID_PATHS ",\"fifo\":{\"atime\":" REMOVED
-		",\"cmtime\":" UNKNOWN ",\"fsnotify\":" PAID_FSNOTIFY "}},"
+		",\"cmtime\":" UNKNOWN ",\"fsnotify\":" PAID_FSNOTIFY "}}," NO_COSTS
 		"\"programs\":[{\"program\":\"on_read\",\"hook\":\"pipe_read\","
-		"\"attached\":false,\"reason\":\"No such function.\"}],\"counting\":true,"));
+		"\"attached\":false,\"reason\":\"No such function.\"}]," NO_SAMPLING
+		"\"counting\":true,"));
 	assert_non_null(strstr(json,
 			       "\"lost_updates\":11,\"losses\":[{\"reason\":\"no_slot\","
 			       "\"updates\":11}],\"unattributed_operations\":17,\"maps\":[{\"map\":"
@@ -198,7 +209,44 @@ static void test_not_counting(void **state)
 		"\"mode_reason\":\"Everything fits the budget.\",\"observer_overhead_reason\":"
 		"\"The daemon does not measure its own cost.\",\"coverage_reason\":\"No.\"," KERNEL
 		"\"paths\":{\"anonymous\":" NOT_COUNTED_PATHS ",\"fifo\":" NOT_COUNTED_PATHS
-		"},\"programs\":[],\"counting\":false,\"counting_reason\":\"No.\"}"));
+		"}," NO_COSTS "\"programs\":[]," NO_SAMPLING
+		"\"counting\":false,\"counting_reason\":\"No.\"}"));
+}
+
+/* What is known of a cost, and what it comes to. */
+static void test_costs(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = new_snapshot();
+	_cleanup_(freep) char *json = NULL;
+	struct cost_estimate *e = &s->unit_costs[PIPE_FIFO][UPDATE_ATIME];
+	struct snapshot_group *group = snapshot_add_group(s);
+
+	(void)state;
+	assert_non_null(group);
+	group->unit = "u";
+	group->comm = "c";
+	group->counts[PIPE_FIFO].reads = 4;
+	group->costs[PIPE_FIFO].seconds[UPDATE_ATIME] = 6e-7;
+	group->pipe_cpu_seconds = 0.25;
+	e->whole = (struct cost_figure){ .known = true, .seconds = 1.5e-7, .error_seconds = 5e-9 };
+	e->by[COST_AB] = e->whole;
+	e->stages[COST_UPDATE] = e->whole;
+	e->agreement = COST_SINGLE;
+	s->sampling = true;
+	snapshot_finish(s);
+	assert_true(s->groups[0].cost_seconds == 6e-7);
+
+	json = describe(s);
+#define FIGURE "{\"seconds\":1.5e-07,\"error_seconds\":5e-09}"
+	assert_non_null(strstr(json, "\"fifo\":{\"atime\":{\"whole\":" FIGURE
+				     ",\"agreement\":\"single\",\"stages\":{\"update\":" FIGURE
+				     ",\"superblock\":" NO_FIGURE ",\"mount\":" NO_FIGURE
+				     ",\"inode\":" NO_FIGURE
+				     "},\"estimators\":{\"burst\":" NO_FIGURE ",\"ab\":" FIGURE));
+	assert_non_null(strstr(json, "\"sampling\":true,\"counting\":true,"));
+	assert_non_null(strstr(json, "\"comm\":\"c\",\"processes\":0,\"pipe_cpu_seconds\":0.25,"));
+	assert_non_null(strstr(json, "\"atime_updates\":4,\"cmtime_updates\":0,"
+				     "\"atime_cpu_seconds\":6e-07}"));
 }
 
 /* A list too long for a bus message ends, and says so. */
@@ -230,9 +278,8 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_not_counting),
+		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_full),
+		cmocka_unit_test(test_not_counting), cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_many),
 	};
 

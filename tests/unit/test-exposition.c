@@ -228,6 +228,59 @@ static void test_empty(void **state)
 	assert_string_equal(text, again);
 }
 
+static struct cost_figure figure(double seconds, double error_seconds)
+{
+	return (struct cost_figure){ .known = true,
+				     .seconds = seconds,
+				     .error_seconds = error_seconds };
+}
+
+/* Stages where they are known, the whole where only that is, nothing where nothing is. */
+static void test_costs(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
+	_cleanup_(freep) char *text = NULL;
+	struct cost_estimate *divided = &s->unit_costs[PIPE_ANONYMOUS][UPDATE_ATIME];
+	struct cost_estimate *whole = &s->unit_costs[PIPE_FIFO][UPDATE_CMTIME];
+	struct snapshot_group *g = snapshot_add_group(s);
+
+	(void)state;
+	divided->whole = figure(1.5e-7, 3e-9);
+	divided->stages[COST_UPDATE] = figure(1.25e-7, 2.5e-9);
+	divided->stages[COST_INODE] = figure(2.5e-8, 5e-9);
+	divided->agreement = COST_AGREE;
+	whole->whole = figure(1e-7, 1e-8);
+	whole->undivided = true;
+	g->unit = "u.service";
+	g->comm = "mine";
+	g->counts[PIPE_ANONYMOUS] = (struct pipe_counts){ .reads = 4, .writes = 7 };
+	g->costs[PIPE_ANONYMOUS].seconds[UPDATE_ATIME] = 6e-7;
+	g->pipe_cpu_seconds = 0.5;
+	s->sampling = true;
+
+	text = expose(s, NULL, EXPOSITION_TEXT);
+#define COST	  "\npipewatch_metadata_unit_cost_seconds"
+#define ERROR	  "\npipewatch_metadata_unit_cost_error_ratio"
+#define AGREEMENT "\npipewatch_metadata_unit_cost_agreement"
+#define ATIME	  "{kind=\"atime\",pipe=\"anonymous\","
+#define CMTIME	  "{kind=\"cmtime\",pipe=\"fifo\","
+	assert_non_null(strstr(text, COST ATIME "stage=\"update\"} 1.25e-07" COST ATIME
+						"stage=\"inode\"} 2.5e-08" COST CMTIME
+						"stage=\"whole\"} 1e-07\n#"));
+	assert_non_null(strstr(text, ERROR ATIME "stage=\"update\"} 0.02" ERROR ATIME
+						 "stage=\"inode\"} 0.2" ERROR CMTIME
+						 "stage=\"whole\"} 0.1\n#"));
+	assert_non_null(strstr(text, AGREEMENT ATIME "state=\"agree\"} 1" AGREEMENT CMTIME
+						     "state=\"single\"} 1\n#"));
+	assert_non_null(strstr(
+		text, "\npipewatch_metadata_cpu_seconds_total{unit=\"u.service\",comm=\"mine\","
+		      "pipe=\"anonymous\",kind=\"atime\"} 6e-07\n"));
+	assert_non_null(strstr(
+		text,
+		"\npipewatch_pipe_cpu_seconds_total{unit=\"u.service\",comm=\"mine\"} 0.5\n"));
+	assert_null(strstr(text, "comm=\"mine\",pipe=\"anonymous\",kind=\"cmtime\"} 0"));
+}
+
 static void test_pid_label(void **state)
 {
 	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
@@ -524,6 +577,7 @@ int main(void)
 		cmocka_unit_test(test_openmetrics),
 		cmocka_unit_test(test_nothing_counted),
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_pid_label),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_doubles_are_shortest),
