@@ -37,7 +37,7 @@ CFLAGS ?= -O2 -g
 # -iquote keeps headers such as pipe.h from standing in for the system's.
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DPIPEWATCH_VERSION='"$(VERSION)"' \
 	-Iinclude -iquote daemon -iquote $(BUILD) $(shell $(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
-ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm $(LDLIBS)
+ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
 DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.c))
 LIBRARY := $(BUILD)/daemon.a
@@ -129,11 +129,6 @@ $(BUILD)/tests/load/%: tests/load/%.c | $(BUILD)/tests/load/
 
 check-loads: $(LOADS)
 
-# Programs that measure, most of them in guests.
-$(BUILD)/bench/%: tests/bench/%.c $(LIBRARY) | $(BUILD)/bench/
-	$(call say,BENCH,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(ALL_LDLIBS) -o $@
-
 check-unit: $(UNIT_TESTS)
 
 check-rules: all
@@ -157,19 +152,24 @@ demo: deps
 
 # ---- the cost of counting: tests/bench/run makes a table, tests/bench/limits.sh is a test ----
 
-BENCH := $(addprefix $(BUILD)/bench/,pipe attach empty.bpf.o candidates.bpf.o)
+# What measures by itself, and what shows the measuring parts of the daemon.
+BENCH_ALONE := pipe attach
+BENCH_LIBRARY := ab-truth burst-truth sample
+BENCH_BPF := empty.bpf.o candidates.bpf.o
 
-bench: $(BUILD)/pipewatchd $(BENCH)
+bench: $(BUILD)/pipewatchd $(addprefix $(BUILD)/bench/,$(BENCH_ALONE) $(BENCH_LIBRARY) $(BENCH_BPF))
 
 $(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard bpf/*.bpf.h include/pipewatch/*.h) | $(BUILD)/bench/
 	$(call say,BPF,$@)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
+$(BENCH_LIBRARY:%=$(BUILD)/bench/%): $(LIBRARY)
+
 $(BUILD)/bench/%: tests/bench/%.c | $(BUILD)/bench/
-	$(call say,CC,$@)
-	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) $< $(shell $(PKG_CONFIG) --cflags --libs libbpf) -o $@
+	$(call say,BENCH,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $(filter %.c %.a,$^) -Wl,--as-needed $(ALL_LDLIBS) -o $@
 
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/tests/*.d)
+-include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/tests/*.d $(BUILD)/bench/*.d)
