@@ -60,7 +60,7 @@ measure() {
 		[ $case_ = anonymous ] || noatime=fifo-noatime empty=fifo-empty
 		# Operations of no bytes, which the body is found by, take a little inside as well.
 		near "$kernel: $case_: the pipe's functions" $case_ pipe \
-			"$(awk -v a="$(get $case_ truth 2)" -v b="$(each $empty pipe)" 'BEGIN { print a + b }')" 3
+			"$(awk -v a="$(get $case_ truth 2)" -v b="$(each $empty pipe)" 'BEGIN { print a + b }')" 2
 		atime=$(minus "$(get $case_ pair 2)" "$(get $noatime pair 2)")
 		case $kernel-$case_ in
 		7.*-anonymous)
