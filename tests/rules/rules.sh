@@ -50,12 +50,13 @@ compile_flags() {
 }
 
 # Lines "SOURCE HEADER" for every header that a source file of the daemon comes to include, however
-# indirectly; ours by base name, others by path. A header that is generated may be absent.
+# indirectly; ours by base name, others by path. A header that is generated may be absent, and goes
+# by its base name wherever it was built.
 includes() {
 	[ -s "$work/includes" ] || for file in daemon/*.c; do
 		# shellcheck disable=SC2046 # words
 		"$CC" $(compile_flags) -M -MG "$file" 2>&1 | tr -d '\\' | tr -s ' ' '\n' |
-			sed -nE "s|^daemon/||; s|^.*\.skel\.h$|pipewatch.skel.h|
+			sed -nE "s|^daemon/||; s|^.*/([^/]*\.skel\.h)$|\1|
 				s|^(.*\.h)$|${file#daemon/} \1|p"
 	done > "$work/includes"
 	cat "$work/includes"
@@ -81,25 +82,38 @@ rule() {
 	titles+=("$2")
 }
 
-rule skeletons "the skeleton is included by the tracer alone"
+# Lines "OBJECT OWNER": the skeleton of each bpf/OBJECT.bpf.c has one source file that loads it.
+owners='pipewatch tracer
+burst burst-pairs
+sampler sampler'
+
+rule skeletons "each skeleton is included by its owner alone"
 rule_skeletons() {
-	only '.*\.skel\.h' 'tracer\.c'
+	local object owner
+	while read -r object owner; do
+		only "$object\.skel\.h" "$owner\.c"
+	done <<< "$owners"
+	includes | grep -E '\.skel\.h$' |
+		grep -vE " ($(sed 's/ .*//' <<< "$owners" | paste -s -d '|'))\.skel\.h\$"
 }
 
-rule maps "maps are read and changed by the collector alone"
+rule maps "maps are read and changed by the collector, and by the owners of their own"
 rule_maps() {
-	names '\<bpf_map_[a-z]+[a-z_]*\(' 'collector\.c'
+	names '\<bpf_map_[a-z]+[a-z_]*\(' 'collector\.c|burst-pairs\.c|sampler\.c'
 }
 
-rule wire "the memory shared with the programs is known to tracer and collector alone"
+# With those that are handed what the owner has read: the collector, and the sums of bursts.
+rule wire "the memory shared with a program is known to its owner and to who sums it up"
 rule_wire() {
 	only '.*/wire\.h' 'tracer\.c|collector\.c'
+	only '.*/burst-wire\.h' 'burst\.c|burst-pairs\.c|burst-sum\.c'
+	only '.*/sampler-wire\.h' 'sampler\.c'
 	c_files | grep -vE '^(bpf|daemon|tests/bench)/' | xargs grep -nE '^#include.*wire\.h'
 }
 
 rule bpf "libbpf is used where the kernel is spoken to"
 rule_bpf() {
-	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|symbols\.c|service\.c|options\.c'
+	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|symbols\.c|service\.c|options\.c'
 }
 
 publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|metric\.c|describe\.c|accept\.c'
@@ -107,7 +121,7 @@ publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|me
 rule publishers "publishers know the snapshot, not where it comes from"
 rule_publishers() {
 	includes | grep -E "^($publishers) " |
-		grep -E ' ((collector|tracer|accounts|cgroups|process|service|verdict)\.h|.*/bpf/.*)$'
+		grep -E ' ((collector|tracer|accounts|cgroups|process|service|verdict|ab|burst[a-z-]*|sampler|sampling|estimate|calibration)\.h|.*/bpf/.*)$'
 }
 
 rule service "the service knows no publisher, and only main knows the service"
@@ -121,13 +135,18 @@ rule arrows "the layers below the service are known to it alone"
 rule_arrows() {
 	only 'collector\.h' 'collector\.c|service\.c'
 	only 'tracer\.h' 'tracer\.c|collector\.c|service\.c'
-	only 'accounts\.h' 'accounts\.c|collector\.c|service\.c'
+	# What was sampled is booked as what was counted is.
+	only 'accounts\.h' 'accounts\.c|collector\.c|sampling\.c|service\.c'
 	only 'cgroups\.h' 'cgroups\.c|collector\.c|service\.c'
+	only 'sampler\.h' 'sampler\.c|sampling\.c'
+	only 'sampling\.h' 'sampling\.c|service\.c'
+	only 'calibration\.h' 'calibration\.c|service\.c'
+	only 'burst-pairs\.h' 'burst-pairs\.c|burst\.c'
 }
 
 rule pure "the model needs neither libbpf nor systemd nor HTTP"
 rule_pure() {
-	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log)\.c ' |
+	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling)\.c ' |
 		grep -E ' .*/(bpf|systemd)/| .*microhttpd\.h'
 }
 
@@ -141,7 +160,7 @@ rule_libraries() {
 	only '.*/json\.h' 'describe\.c'
 	only '.*/zlib\.h' 'body\.c'
 	only '.*/argp\.h' 'options\.c'
-	only '.*/cap-ng\.h' 'privilege\.c|permission-facts\.c'
+	only '.*/cap-ng\.h' 'privilege\.c|permission-facts\.c|sampler-denial\.c'
 }
 
 rule cycles "no two headers include each other, by however many steps"
@@ -169,9 +188,12 @@ rule_globals() {
 	[ -e "$object" ] || echo "no objects in $BUILD"
 }
 
-rule threads "one thread"
+# A/B must have the lowest priority, and not make the rest wait where the CPU is wanted by others:
+# its loops have a thread that shares their rounds with nobody, and is left behind when it is late.
+rule threads "one thread, but for the loops of A/B"
 rule_threads() {
-	names '\<(pthread_|thrd_|_Thread_local|__thread|sd_bus_default|MHD_USE_[A-Z_]*THREAD)' none
+	names '\<(pthread_|thrd_)' 'rounds\.c'
+	names '\<(_Thread_local|__thread|sd_bus_default|MHD_USE_[A-Z_]*THREAD)' none
 }
 
 rule versions "what a kernel does is found out, not looked up by its version"

@@ -47,12 +47,22 @@ add() {
 	sed -i "1a $2" "$1"
 }
 
-plan 37
+plan 51
 
 copy log.c
 is "skeletons: as it is" "$(judged skeletons)" kept
 add daemon/log.c '#include "pipewatch.skel.h"'
 breaks "included by the log" skeletons
+copy tracer.c burst-pairs.c sampler.c
+is "skeletons: of the owners" "$(judged skeletons)" kept
+add daemon/tracer.c '#include "burst.skel.h"'
+breaks "the tracer includes another's" skeletons
+copy sampler.c
+add daemon/sampler.c '#include "pipewatch.skel.h"'
+breaks "another includes the tracer's" skeletons
+copy burst-pairs.c
+add daemon/burst-pairs.c '#include "governor.skel.h"'
+breaks "one that has no owner" skeletons
 
 copy log.c
 is "wire: as it is" "$(judged wire)" kept
@@ -66,6 +76,16 @@ breaks "by way of another header" wire
 copy log.c
 add tests/unit/books.h '#include "pipewatch/wire.h"'
 breaks "by a test" wire
+copy burst.c burst-sum.c sampler.c
+is "wire: of bursts and samples" "$(judged wire)" kept
+add daemon/burst.c '#include "pipewatch/wire.h"'
+breaks "the counters' by the bursts" wire
+copy sampling.c
+add daemon/sampler.h '#include "pipewatch/sampler-wire.h"'
+breaks "the sampler's by who books samples" wire
+copy estimate.c
+add daemon/burst.h '#include "pipewatch/burst-wire.h"'
+breaks "the bursts' by the estimate" wire
 
 copy http-reply.c
 add daemon/http-reply.h '#include <bpf/libbpf.h>'
@@ -85,6 +105,14 @@ breaks "a publisher includes the service" service
 copy cgroups.c
 add daemon/cgroups.h '#include "tracer.h"'
 breaks "the tracer, by something else" arrows
+copy sampling.c
+is "arrows: samples are booked" "$(judged arrows)" kept
+copy calibration.c
+add daemon/calibration.c '#include "accounts.h"'
+breaks "the accounts, by who measures" arrows
+copy bus-row.c
+add daemon/bus-row.c '#include "calibration.h"'
+breaks "the calibration, by a publisher" publishers
 
 copy snapshot.c
 is "pure: as it is" "$(judged pure)" kept
@@ -94,6 +122,9 @@ breaks "systemd in the snapshot" pure
 copy name.c
 add daemon/name.c '#include <zlib.h>'
 breaks "a second user of zlib" libraries
+copy name.c
+add daemon/name.c '#include <cap-ng.h>'
+breaks "one more who reads capabilities" libraries
 
 copy log.c
 is "cycles: as it is" "$(judged cycles)" kept
@@ -121,6 +152,10 @@ done
 copy log.c
 echo 'pthread_create(0);' >> daemon/log.c
 breaks "a thread" threads
+copy rounds.c
+is "threads: the loops of A/B" "$(judged threads)" kept
+echo '__thread int v;' >> daemon/rounds.c
+breaks "a variable of a thread" threads
 
 copy log.c
 add bpf/slot.bpf.h '#if LINUX_VERSION_CODE'
