@@ -98,11 +98,12 @@ setting() {
 	cat > "$settings/$1.conf"
 }
 
-# Stopped, as installed, and with no memory of earlier starts.
+# Stopped, as installed, and with no memory of earlier starts. An emulated machine on a busy one may
+# need longer than the unit gives it.
 afresh() {
 	systemctl stop pipewatchd.socket pipewatchd.service 2> /dev/null
 	rm -rf $dropins $settings/*
-	systemctl daemon-reload
+	echo TimeoutStartSec=300s | dropin slow
 	systemctl reset-failed pipewatchd.service 2> /dev/null
 }
 
