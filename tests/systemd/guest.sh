@@ -74,7 +74,9 @@ sample() {
 	awk -v series="$1" 'index($0, series " ") == 1 { print substr($0, length(series) + 2) }'
 }
 
-# The names of our programs that the kernel has, as "pipe_read_exit pipe_write_exit process_exec ...".
+# All the programs there are, and the names of those that the kernel has.
+every_program="pipe_read_exit pipe_write_exit process_exec process_exit process_free process_move \
+process_rename"
 programs() {
 	./bpftool prog list | sed -n 's/^[0-9]*: tracing  *name \([^ ]*\) .*/\1/p' | sort | paste -sd ' '
 }
