@@ -104,7 +104,7 @@ setting() {
 # need longer than the unit gives it.
 afresh() {
 	systemctl stop pipewatchd.socket pipewatchd.service 2> /dev/null
-	rm -rf $dropins $settings/*
+	rm -rf "$dropins" "${settings:?}"/*
 	echo TimeoutStartSec=300s | dropin slow
 	systemctl reset-failed pipewatchd.service 2> /dev/null
 }
