@@ -2,8 +2,22 @@
 #include "log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* systemd.exec(5): the variable is inherited by children whose stderr may be something else. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
 
 void log_message(int level, const char *format, ...)
 {
@@ -17,8 +31,8 @@ void log_message(int level, const char *format, ...)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 
-	/* sd-daemon(3): systemd takes the level from a prefix; a terminal has no use for it. */
-	if (getenv("JOURNAL_STREAM"))
+	/* sd-daemon(3): systemd takes the level from a prefix; anybody else has no use for it. */
+	if (stderr_is_journal())
 		fprintf(stderr, "<%d>%s\n", level, text);
 	else
 		fprintf(stderr, "pipewatchd: %s\n", text);

@@ -280,8 +280,6 @@ static int daemon_start(struct daemon *d)
 	r = sd_event_default(&d->event);
 	if (r >= 0)
 		r = add_signals(d);
-	if (r >= 0)
-		r = sd_event_set_watchdog(d->event, true);
 	if (r < 0)
 		return fail_os("Starting the event loop failed", r);
 
@@ -314,6 +312,10 @@ static int daemon_run(struct daemon *d)
 {
 	int r;
 
+	/* Not before: its first message starts the clock, and nothing feeds it during the start. */
+	r = sd_event_set_watchdog(d->event, true);
+	if (r < 0)
+		return fail_os("Starting the watchdog failed", r);
 	http_set_ready(d->http, true);
 	sd_notifyf(false, "READY=1\nSTATUS=%s",
 		   service_exit_code(d->service, &(const char *){ NULL }) == 0

@@ -74,7 +74,9 @@ sample() {
 	awk -v series="$1" 'index($0, series " ") == 1 { print substr($0, length(series) + 2) }'
 }
 
-# The names of our programs that the kernel has, as "pipe_read_exit pipe_write_exit process_exec ...".
+# All the programs there are, and the names of those that the kernel has.
+every_program="pipe_read_exit pipe_write_exit process_exec process_exit process_free process_move \
+process_rename"
 programs() {
 	./bpftool prog list | sed -n 's/^[0-9]*: tracing  *name \([^ ]*\) .*/\1/p' | sort | paste -sd ' '
 }
@@ -98,11 +100,12 @@ setting() {
 	cat > "$settings/$1.conf"
 }
 
-# Stopped, as installed, and with no memory of earlier starts.
+# Stopped, as installed, and with no memory of earlier starts. An emulated machine on a busy one may
+# need longer than the unit gives it.
 afresh() {
 	systemctl stop pipewatchd.socket pipewatchd.service 2> /dev/null
-	rm -rf $dropins $settings/*
-	systemctl daemon-reload
+	rm -rf "$dropins" "${settings:?}"/*
+	echo TimeoutStartSec=300s | dropin slow
 	systemctl reset-failed pipewatchd.service 2> /dev/null
 }
 

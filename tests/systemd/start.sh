@@ -18,9 +18,9 @@ is "every program is attached when start returns" \
 	"$(sed -n 's/^pipewatch_program_attached{program="\(.*\)",hook="\(.*\)"} /\1 \2 /p' first | sort |
 		paste -sd ,)" \
 	"pipe_read ${prefix}pipe_read 1,pipe_write ${prefix}pipe_write 1,process_exec sched_process_exec \
-1,process_exit sched_process_exit 1,process_move cgroup_attach_task 1,process_rename task_rename 1"
-is "the kernel has them" "$(programs)" \
-	"pipe_read_exit pipe_write_exit process_exec process_exit process_move process_rename"
+1,process_exit sched_process_exit 1,process_free sched_process_free 1,process_move \
+cgroup_attach_task 1,process_rename task_rename 1"
+is "the kernel has them" "$(programs)" "$every_program"
 is "it is running, and ready" "$(sample 'pipewatch_state{state="running"}' < first), $(answers)" "1, 200"
 is "the verdict: anonymous pipes are $path" "$(sed -n \
 	's/^pipewatch_kernel_path{pipe="anonymous",kind="\([ac].*\)",state="\(.*\)"} 1/\1 \2/p' first |

@@ -2,11 +2,13 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -14,15 +16,23 @@
 #include "log.h"
 #include "util.h"
 
-/* What a message of @level and @text looks like on stderr. */
-static const char *logged(int level, const char *text)
+/* What a message of @level and @text looks like on stderr, which can be what JOURNAL_STREAM names.
+ */
+static const char *logged_to(bool journal, int level, const char *text)
 {
 	static char buffer[8192];
 	_cleanup_(fclosep) FILE *f = tmpfile();
 	_cleanup_(closep) int before = dup(STDERR_FILENO);
+	char stream[64];
+	struct stat st;
 	size_t n;
 
 	assert_non_null(f);
+	assert_int_equal(fstat(fileno(f), &st), 0);
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	if (journal)
+		setenv("JOURNAL_STREAM", stream, 1);
 	assert_true(before >= 0);
 	assert_true(dup2(fileno(f), STDERR_FILENO) >= 0);
 	log_message(level, "%s", text);
@@ -31,6 +41,11 @@ static const char *logged(int level, const char *text)
 	n = fread(buffer, 1, sizeof(buffer) - 1, f);
 	buffer[n] = '\0';
 	return buffer;
+}
+
+static const char *logged(int level, const char *text)
+{
+	return logged_to(false, level, text);
 }
 
 static void test_terminal(void **state)
@@ -44,9 +59,19 @@ static void test_terminal(void **state)
 static void test_journal(void **state)
 {
 	(void)state;
+	assert_string_equal(logged_to(true, LOG_ERR, "No BTF."), "<3>No BTF.\n");
+	assert_string_equal(logged_to(true, LOG_INFO, "<0>x"), "<6><0>x\n");
+	unsetenv("JOURNAL_STREAM");
+}
+
+/* Started by a service, but with stderr elsewhere. */
+static void test_inherited_journal(void **state)
+{
+	(void)state;
 	setenv("JOURNAL_STREAM", "9:1", 1);
-	assert_string_equal(logged(LOG_ERR, "No BTF."), "<3>No BTF.\n");
-	assert_string_equal(logged(LOG_INFO, "<0>x"), "<6><0>x\n");
+	assert_string_equal(logged(LOG_ERR, "No BTF."), "pipewatchd: No BTF.\n");
+	setenv("JOURNAL_STREAM", "none", 1);
+	assert_string_equal(logged(LOG_ERR, "No BTF."), "pipewatchd: No BTF.\n");
 	unsetenv("JOURNAL_STREAM");
 }
 
@@ -72,9 +97,8 @@ static void test_long_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_terminal),
-		cmocka_unit_test(test_journal),
-		cmocka_unit_test(test_control_characters),
+		cmocka_unit_test(test_terminal),	  cmocka_unit_test(test_journal),
+		cmocka_unit_test(test_inherited_journal), cmocka_unit_test(test_control_characters),
 		cmocka_unit_test(test_long_text),
 	};
 
