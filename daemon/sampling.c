@@ -9,6 +9,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "estimate.h"
 #include "sampler.h"
 
 /* The sampler's sums of one process as of the last round. */
@@ -24,12 +25,18 @@ struct seen {
 	UT_hash_handle hh;
 };
 
+/* Since the sampler began, of all processes. */
+struct sum {
+	double seconds;
+	uint64_t samples;
+};
+
 struct sampling {
 	struct sampler *sampler;
 	struct accounts *accounts;
 	struct seen *seen;
 	uint64_t round;
-	struct sampling_sum updates[UPDATE_KINDS];
+	struct sum updates[UPDATE_KINDS];
 	int error; /* of the round */
 };
 
@@ -134,7 +141,32 @@ int sampling_refresh(struct sampling *s)
 	return sampler_refresh(s->sampler);
 }
 
-struct sampling_sum sampling_updates(const struct sampling *s, enum update_kind kind)
+/* The kind of pipe that nearly all updates of @kind are of; PIPE_KINDS: none. */
+static enum pipe_kind dominant_pipe(const struct snapshot *s, enum update_kind kind,
+				    uint64_t *ret_updates)
 {
-	return s->updates[kind];
+	uint64_t sum = 0, updates[PIPE_KINDS] = {};
+
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		if (snapshot_updates(s, pipe, kind, &s->totals[pipe], &updates[pipe]))
+			sum += updates[pipe];
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		if (sum > 0 && updates[pipe] >= sum - sum / 50) {
+			*ret_updates = updates[pipe];
+			return pipe;
+		}
+	return PIPE_KINDS;
+}
+
+void sampling_check_costs(const struct sampling *s, struct snapshot *out)
+{
+	for (int kind = 0; kind < UPDATE_FSNOTIFY; kind++) {
+		const struct sum *sum = &s->updates[kind];
+		uint64_t updates;
+		enum pipe_kind pipe = dominant_pipe(out, kind, &updates);
+
+		if (pipe < PIPE_KINDS)
+			estimate_check_samples(&out->unit_costs[pipe][kind], sum->seconds, updates,
+					       sum->samples);
+	}
 }

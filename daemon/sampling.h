@@ -9,15 +9,9 @@
 #include <stdint.h>
 
 #include "accounts.h"
-#include "pipe.h"
+#include "snapshot.h"
 
 struct sampling;
-
-/* Since the sampler began, of all processes. */
-struct sampling_sum {
-	double seconds;
-	uint64_t samples;
-};
 
 /* As sampler_new(), booking on @accounts, which must outlive it. */
 int sampling_new(unsigned int frequency_hz, uint32_t max_processes, struct accounts *accounts,
@@ -36,6 +30,10 @@ int sampling_collect(struct sampling *s);
 /* Follows the CPUs that come and go, and jitters; every few seconds. Returns 0 or -errno. */
 int sampling_refresh(struct sampling *s);
 
-struct sampling_sum sampling_updates(const struct sampling *s, enum update_kind kind);
+/*
+ * Adds to the unit costs of @out, whose counts must be there, what samples say of them; of a kind
+ * of update only where nearly all were on one kind of pipe, since samples do not tell.
+ */
+void sampling_check_costs(const struct sampling *s, struct snapshot *out);
 
 #endif

@@ -374,46 +374,6 @@ int service_wake_fd(const struct service *s)
 	return s->collector ? collector_wake_fd(s->collector) : -1;
 }
 
-static int fill_loss(struct snapshot *out, const char *reason, uint64_t updates)
-{
-	struct snapshot_loss *loss = snapshot_add_loss(out);
-
-	if (!loss)
-		return -ENOMEM;
-	loss->reason = reason;
-	loss->updates = updates;
-	return 0;
-}
-
-/* The programs, and of those that count the runs that the kernel skipped, as lost updates. */
-static int fill_programs(const struct service *s, struct snapshot *out)
-{
-	const struct tracer_program *programs;
-	uint64_t lost = 0;
-	size_t n;
-	int r;
-
-	programs = tracer_programs(s->tracer, &n);
-	for (size_t i = 0; i < n; i++) {
-		struct snapshot_program *p = snapshot_add_program(out);
-
-		if (!p)
-			return -ENOMEM;
-		p->program = programs[i].program;
-		p->hook = programs[i].hook;
-		p->attached = programs[i].attached;
-		p->reason = snapshot_string(out, programs[i].attached ? "" : programs[i].reason);
-		if (!p->reason)
-			return -ENOMEM;
-		r = tracer_missed(s->tracer, i, &p->missed);
-		if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP)
-			return r;
-		if (tracer_program_counts(i))
-			lost += p->missed;
-	}
-	return fill_loss(out, "recursion", lost);
-}
-
 static const char *mode_reason(const struct service *s)
 {
 	switch (s->configured_mode) {
@@ -438,38 +398,6 @@ static void fill_unit_costs(const struct service *s, struct snapshot *out)
 		for (int kind = 0; kind < UPDATE_KINDS; kind++)
 			cost_estimate_unknown(&out->unit_costs[pipe][kind],
 					      "The mode is off: nothing is measured.");
-}
-
-/* The kind of pipe that nearly all updates of @kind are of: samples do not tell. PIPE_KINDS: none.
- */
-static enum pipe_kind dominant_pipe(const struct snapshot *s, enum update_kind kind,
-				    uint64_t *ret_updates)
-{
-	uint64_t sum = 0, updates[PIPE_KINDS] = {};
-
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		if (snapshot_updates(s, pipe, kind, &s->totals[pipe], &updates[pipe]))
-			sum += updates[pipe];
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		if (sum > 0 && updates[pipe] >= sum - sum / 50) {
-			*ret_updates = updates[pipe];
-			return pipe;
-		}
-	return PIPE_KINDS;
-}
-
-/* What sampling has to say of the unit costs; once the totals are there. */
-static void check_samples(const struct service *s, struct snapshot *out)
-{
-	for (int kind = 0; s->sampling && kind < UPDATE_FSNOTIFY; kind++) {
-		struct sampling_sum sum = sampling_updates(s->sampling, kind);
-		uint64_t updates;
-		enum pipe_kind pipe = dominant_pipe(out, kind, &updates);
-
-		if (pipe < PIPE_KINDS)
-			estimate_check_samples(&out->unit_costs[pipe][kind], sum.seconds, updates,
-					       sum.samples);
-	}
 }
 
 static int fill(const struct service *s, struct snapshot *out)
@@ -513,9 +441,7 @@ static int fill(const struct service *s, struct snapshot *out)
 	if (!s->tracer)
 		return 0;
 
-	out->reads_missing = !tracer_counts_reads(s->tracer);
-	out->writes_missing = !tracer_counts_writes(s->tracer);
-	r = fill_programs(s, out);
+	r = tracer_fill(s->tracer, out);
 	if (r >= 0)
 		r = collector_fill(s->collector, out);
 	if (r >= 0)
@@ -541,7 +467,8 @@ int service_get(void *userdata, struct snapshot **ret_snapshot)
 		if (r < 0)
 			return r;
 		snapshot_finish(fresh);
-		check_samples(s, fresh);
+		if (s->sampling)
+			sampling_check_costs(s->sampling, fresh);
 		snapshot_unref(s->last);
 		s->last = fresh;
 		fresh = NULL;

@@ -306,6 +306,16 @@ static void programs_try(struct tracer *t)
 	close(fds[1]);
 }
 
+static bool counts_reads(const struct tracer *t)
+{
+	return t->programs[PROGRAM_READ].attached;
+}
+
+static bool counts_writes(const struct tracer *t)
+{
+	return t->programs[PROGRAM_WRITE].attached;
+}
+
 int tracer_attach(struct tracer *t)
 {
 	int first = 0;
@@ -323,23 +333,13 @@ int tracer_attach(struct tracer *t)
 			first = r;
 	}
 	programs_try(t);
-	if (tracer_counts_reads(t) || tracer_counts_writes(t))
+	if (counts_reads(t) || counts_writes(t))
 		return 0;
 	for (int p = 0; p < PROGRAMS && !t->message[0]; p++)
 		if (!t->programs[p].attached)
 			snprintf(t->message, sizeof(t->message), "%s: %s", t->programs[p].program,
 				 t->programs[p].reason);
 	return first ? first : -ENOENT;
-}
-
-bool tracer_counts_reads(const struct tracer *t)
-{
-	return t->programs[PROGRAM_READ].attached;
-}
-
-bool tracer_counts_writes(const struct tracer *t)
-{
-	return t->programs[PROGRAM_WRITE].attached;
 }
 
 const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n)
@@ -359,14 +359,17 @@ void tracer_memory(const struct tracer *t, struct tracer_memory *ret)
 	};
 }
 
-int tracer_missed(const struct tracer *t, size_t program, uint64_t *ret_missed)
+/*
+ * Runs that the kernel skipped, because on that CPU another task was inside the same program: it
+ * can be preempted there where the kernel itself is preemptible. Returns 0; -EOPNOTSUPP where the
+ * kernel skips none and does not count them (before 5.12).
+ */
+static int program_missed(const struct tracer *t, int p, uint64_t *ret_missed)
 {
 	struct bpf_prog_info info = {};
 	uint32_t size = sizeof(info);
 
-	if (!t->programs[program].attached)
-		return -ENOENT;
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(program_of((struct tracer *)t, program)), &info,
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program_of((struct tracer *)t, p)), &info,
 				   &size) < 0)
 		return -errno;
 	if (size < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(info.recursion_misses))
@@ -375,9 +378,38 @@ int tracer_missed(const struct tracer *t, size_t program, uint64_t *ret_missed)
 	return 0;
 }
 
-bool tracer_program_counts(size_t program)
+int tracer_fill(const struct tracer *t, struct snapshot *s)
 {
-	return program == PROGRAM_READ || program == PROGRAM_WRITE;
+	struct snapshot_loss *loss;
+	uint64_t lost = 0;
+	int r;
+
+	for (int p = 0; p < PROGRAMS; p++) {
+		const struct tracer_program *program = &t->programs[p];
+		struct snapshot_program *out = snapshot_add_program(s);
+
+		if (!out)
+			return -ENOMEM;
+		out->program = program->program;
+		out->hook = program->hook;
+		out->attached = program->attached;
+		out->reason = snapshot_string(s, program->attached ? "" : program->reason);
+		if (!out->reason)
+			return -ENOMEM;
+		r = program->attached ? program_missed(t, p, &out->missed) : 0;
+		if (r < 0 && r != -EOPNOTSUPP)
+			return r;
+		if (p == PROGRAM_READ || p == PROGRAM_WRITE)
+			lost += out->missed;
+	}
+	loss = snapshot_add_loss(s);
+	if (!loss)
+		return -ENOMEM;
+	loss->reason = "recursion";
+	loss->updates = lost;
+	s->reads_missing = !counts_reads(t);
+	s->writes_missing = !counts_writes(t);
+	return 0;
 }
 
 const char *tracer_message(const struct tracer *t)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "snapshot.h"
+
 struct tracer;
 struct wire_slot;
 struct wire_shared;
@@ -53,22 +55,14 @@ int tracer_load(struct tracer *t);
  */
 int tracer_attach(struct tracer *t);
 
-bool tracer_counts_reads(const struct tracer *t);
-bool tracer_counts_writes(const struct tracer *t);
-
 const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n);
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret);
 
 /*
- * Runs of @program (an index into tracer_programs()) that the kernel skipped, because on that CPU
- * another task was inside the program: it can be preempted there where the kernel itself is
- * preemptible. Returns 0; -ENOENT when the program is not attached; -EOPNOTSUPP where the kernel
- * skips none and does not count them (before 5.12).
+ * Appends the programs to @s, and the runs that the kernel skipped of those that count, as lost
+ * updates; says whether reads or writes are missing. Returns 0 or -errno.
  */
-int tracer_missed(const struct tracer *t, size_t program, uint64_t *ret_missed);
-
-/* Is a skipped run of @program a lost update? */
-bool tracer_program_counts(size_t program);
+int tracer_fill(const struct tracer *t, struct snapshot *s);
 
 /* Why the last phase failed, in one line; "" when there is nothing to add to the error number. */
 const char *tracer_message(const struct tracer *t);
