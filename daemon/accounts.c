@@ -266,6 +266,8 @@ void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update
 {
 	bool first = a->unit_costs[pipe][kind] == 0;
 
+	if (!(seconds > 0))
+		return;
 	a->unit_costs[pipe][kind] = seconds;
 	if (!first)
 		return;

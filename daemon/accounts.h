@@ -70,7 +70,8 @@ void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottim
 /*
  * What one update costs from now on: booked operations are charged with it. The first time also for
  * all that were booked before, since until then nothing was known; later changes leave the past
- * alone, so that what was charged never falls.
+ * alone, so that what was charged never falls. Nor does it with one that is not above zero, which
+ * is noise: it changes nothing.
  */
 void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
 			    double seconds);
