@@ -159,6 +159,49 @@ static void write_verdict(const struct snapshot *s, FILE *f)
 	fputs("</tbody></table></div>\n", f);
 }
 
+/* In nanoseconds: costs are tens to hundreds of them. */
+static void write_figure_cell(FILE *f, const struct cost_figure *figure, const char *otherwise)
+{
+	fputs(figure->known ? "<td class=\"n\">" : "<td class=\"dim\">", f);
+	if (figure->known)
+		fprintf(f, "%.1f ns &plusmn; %.1f", figure->seconds * 1e9,
+			figure->error_seconds * 1e9);
+	else
+		write_text(f, otherwise);
+	fputs("</td>", f);
+}
+
+static void write_unit_costs(const struct snapshot *s, FILE *f)
+{
+	fputs("<h2>What one update costs</h2>\n"
+	      "<div class=\"table\"><table><thead><tr><th>Pipe</th><th>Update</th><th>Cost</th><th>Estimators</th>"
+	      "<th>Timed calls</th><th>Own pipes</th><th>Samples</th></tr></thead>\n<tbody>\n",
+	      f);
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		for (int kind = 0; kind < UPDATE_KINDS; kind++) {
+			const struct cost_estimate *e = &s->unit_costs[pipe][kind];
+
+			/* The verdict has said so. */
+			if (s->paths[pipe][kind].state == PATH_REMOVED)
+				continue;
+			fprintf(f, "<tr><th>%s</th><td>%s</td>", pipe_kind_name(pipe),
+				update_titles[kind]);
+			write_figure_cell(f, &e->whole, "not known");
+			fprintf(f, "<td>%s</td>",
+				e->whole.known ? cost_agreement_name(e->agreement) : "");
+			for (int by = 0; by < COST_ESTIMATORS; by++)
+				write_figure_cell(f, &e->by[by], e->by[by].reason);
+			fputs("</tr>\n", f);
+		}
+	}
+	fputs("</tbody></table></div>\n<p class=\"dim\">With one standard error.", f);
+	if (*s->sampling_reason) {
+		fputs(" Nothing is sampled: ", f);
+		write_text(f, s->sampling_reason);
+	}
+	fputs("</p>\n", f);
+}
+
 static void write_updates_cell(const struct snapshot *s, FILE *f, enum pipe_kind pipe,
 			       enum update_kind kind, const struct pipe_counts *counts)
 {
@@ -275,6 +318,7 @@ int page_write(const struct snapshot *s, FILE *f)
 	      f);
 	write_summary(s, f);
 	write_verdict(s, f);
+	write_unit_costs(s, f);
 	write_groups(s, f);
 	write_shortcomings(s, f);
 	fputs("</body></html>\n", f);
