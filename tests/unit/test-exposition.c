@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Exact bytes against tests/unit/golden, which two strict readers of others accept. UPDATE_GOLDEN=1
- * rewrites the files: read the difference before it is committed.
- */
+/* Exact bytes, which two strict readers of others accept. */
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,111 +17,8 @@
 #include "accept.h"
 #include "exposition.h"
 #include "metric.h"
-#include "name.h"
-#include "page.h"
+#include "published.h"
 #include "util.h"
-
-static void add_group(struct snapshot *s, const char *unit, const char *comm, size_t comm_size,
-		      struct pipe_counts anonymous, struct pipe_counts fifo)
-{
-	struct snapshot_group *g = snapshot_add_group(s);
-	char name[SNAPSHOT_COMM_MAX];
-
-	assert_non_null(g);
-	name_render(comm, comm_size, name, sizeof(name));
-	g->unit = snapshot_string(s, unit);
-	g->comm = snapshot_string(s, name);
-	g->processes = 1;
-	g->counts[PIPE_ANONYMOUS] = anonymous;
-	g->counts[PIPE_FIFO] = fifo;
-}
-
-#define GROUP(s, unit, comm, ...) add_group(s, unit, comm, sizeof(comm) - 1, __VA_ARGS__)
-#define NONE			  ((struct pipe_counts){ 0 })
-#define COUNTS(...)		  ((struct pipe_counts){ __VA_ARGS__ })
-
-/* Everything that can be published, with every hostile name. Fields of counts: reads, writes,
- * bytes, bytes, noatime. */
-static struct snapshot *make_snapshot(bool counting)
-{
-	struct snapshot *s = snapshot_new();
-	struct snapshot_program *program;
-	struct snapshot_map *map;
-	struct snapshot_loss *loss;
-
-	assert_non_null(s);
-	s->version = "0.1.0";
-	s->libbpf_version = "1.1.2";
-	s->start_time_usec = 1700000000123456;
-	s->state = counting ? STATE_RUNNING : STATE_DEGRADED;
-	s->state_reason = counting ? "" : "BPF is not permitted here.";
-	s->mode = counting ? MODE_EXACT : MODE_OFF;
-	s->configured_mode = MODE_AUTO;
-	s->mode_reason = "It is the <default> & \"only\" one.";
-	s->budget_ratio = 0.01;
-	s->kernel_release = "6.1.0-57-cloud-amd64";
-	s->machine = "x86_64";
-	s->clocksource = counting ? "tsc" : "";
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		for (int kind = 0; kind < UPDATE_KINDS; kind++)
-			s->paths[pipe][kind] = (struct snapshot_path){
-				PATH_PAID, "The kernel has <touch_atime>."
-			};
-	s->paths[PIPE_ANONYMOUS][UPDATE_FSNOTIFY].state = PATH_UNKNOWN;
-	s->paths[PIPE_FIFO][UPDATE_ATIME].state = PATH_REMOVED;
-
-	program = snapshot_add_program(s);
-	program->program = "count_read";
-	program->hook = "pipe_read";
-	program->attached = counting;
-	program->reason = counting ? "" : "bpf(2) is not permitted.";
-	program = snapshot_add_program(s);
-	program->program = "follow_exec";
-	program->hook = "sched_process_exec";
-	program->reason = "There is no \"such\" tracepoint.";
-
-	s->counting = counting;
-	s->counting_reason = counting ? "" : "bpf(2) needs CAP_BPF & CAP_PERFMON.";
-
-	/* All the same, to see that they are left out unless counted. */
-	GROUP(s, "(other)", "(other)", COUNTS(70, 80, 700, 800, 1), NONE);
-	GROUP(s, "cron.service", "sh", COUNTS(1000, 2000, 5000, 6000, 100), COUNTS(3, 0, 12, 0, 0));
-	GROUP(s, "", "a\nb\"c\\d{e}\tf\x01", NONE, COUNTS(0, 42, 0, 4200, 0));
-	GROUP(s, "user@0.service/a.service", "", COUNTS(1, 0, 1, 0, 1), NONE);
-	GROUP(s, "docker/0123456789ab", "\xff\xfe bad \xc0\xaf", COUNTS(0, 7, 0, 7, 0), NONE);
-	GROUP(s, "ma\\x2dchine.scope", "\xc5\xbc\xc3\xb3\xc5\x82w", COUNTS(5, 5, 5, 5, 0), NONE);
-	/* one more than a double can tell from its neighbour */
-	GROUP(s, "big.service", "big", COUNTS(9007199254740993, 0, 18446744073709000000u, 0, 0),
-	      NONE);
-	GROUP(s, "idle.service", "never", NONE, NONE);
-
-	s->sizes[PIPE_ANONYMOUS].reads[0] = 1;
-	s->sizes[PIPE_ANONYMOUS].reads[3] = 1075;
-	s->sizes[PIPE_ANONYMOUS].reads[12] = 9007199254739000;
-	s->sizes[PIPE_ANONYMOUS].reads[15] = 993;
-	s->sizes[PIPE_ANONYMOUS].writes[0] = 12;
-	s->sizes[PIPE_ANONYMOUS].writes[1] = 2080;
-	s->sizes[PIPE_FIFO].reads[2] = 3;
-	/* A moment ahead of the count of 42. */
-	s->sizes[PIPE_FIFO].writes[6] = 40;
-	s->sizes[PIPE_FIFO].writes[7] = 3;
-
-	s->unattributed_operations = 150;
-	map = snapshot_add_map(s);
-	map->map = "processes";
-	map->entries = 7;
-	map->max_entries = 16384;
-	map = snapshot_add_map(s);
-	map->map = "threads";
-	map->max_entries = 8;
-	loss = snapshot_add_loss(s);
-	loss->reason = "map_full";
-	loss = snapshot_add_loss(s);
-	loss->reason = "no \"slot\"";
-	loss->updates = 18446744073709551615u;
-	snapshot_finish(s);
-	return s;
-}
 
 static const struct exposition_self self = {
 	.cpu_seconds = 1.5,
@@ -136,34 +29,6 @@ static const struct exposition_self self = {
 	.resident_bytes = -1, /* not readable: left out */
 	.threads = 1,
 };
-
-static char *golden_path(const char *name)
-{
-	_cleanup_(freep) char *file = strdup(__FILE__);
-	char *path;
-
-	assert_true(asprintf(&path, "%s/golden/%s", dirname(file), name) > 0);
-	return path;
-}
-
-static void assert_golden(const char *name, const char *text)
-{
-	_cleanup_(freep) char *path = golden_path(name);
-	_cleanup_(freep) char *expected = NULL;
-	_cleanup_(fclosep) FILE *f = NULL;
-	size_t size = 0;
-
-	if (getenv("UPDATE_GOLDEN")) {
-		f = fopen(path, "w");
-		assert_non_null(f);
-		fputs(text, f);
-		return;
-	}
-	f = fopen(path, "r");
-	assert_non_null(f);
-	assert_true(getdelim(&expected, &size, '\0', f) > 0);
-	assert_string_equal(text, expected);
-}
 
 static char *expose(const struct snapshot *s, const struct exposition_self *process,
 		    enum exposition_format format)
@@ -226,13 +91,6 @@ static void test_empty(void **state)
 	assert_non_null(strstr(text, "\npipewatch_mode{mode=\"burst\"} 1\n"));
 	again = expose(s, NULL, EXPOSITION_TEXT);
 	assert_string_equal(text, again);
-}
-
-static struct cost_figure figure(double seconds, double error_seconds)
-{
-	return (struct cost_figure){ .known = true,
-				     .seconds = seconds,
-				     .error_seconds = error_seconds };
 }
 
 /* Stages where they are known, the whole where only that is, nothing where nothing is. */
@@ -314,47 +172,6 @@ static void test_pid_label(void **state)
 	assert_non_null(
 		strstr(text, "\npipewatch_pipe_writes_total" MINE "\"\",pipe=\"anonymous\"} 2\n"));
 	assert_null(strstr(text, "comm=\"mine\",pipe="));
-}
-
-/* A cost by all estimators, one by A/B alone, and one that is not known. */
-static void add_unit_costs(struct snapshot *s)
-{
-	struct cost_estimate *e = s->unit_costs[PIPE_ANONYMOUS];
-
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		for (int kind = 0; kind < UPDATE_KINDS; kind++)
-			cost_estimate_unknown(&s->unit_costs[pipe][kind], "It is <not> known.");
-	e[UPDATE_ATIME].whole = figure(1.5104e-7, 2.06e-9);
-	e[UPDATE_ATIME].by[COST_BURST] = figure(1.44e-7, 3e-9);
-	e[UPDATE_ATIME].by[COST_AB] = figure(1.51e-7, 4e-11);
-	e[UPDATE_ATIME].by[COST_SAMPLE] = figure(1.666e-7, 3.33e-8);
-	e[UPDATE_ATIME].agreement = COST_AGREE;
-	e = s->unit_costs[PIPE_FIFO];
-	e[UPDATE_CMTIME].whole = figure(1.52e-7, 2e-9);
-	e[UPDATE_CMTIME].by[COST_AB] = e[UPDATE_CMTIME].whole;
-	e[UPDATE_CMTIME].undivided = true;
-}
-
-static void test_page(void **state)
-{
-	static const bool counting[] = { true, false };
-	static const char *const names[] = { "counting.html", "degraded.html" };
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(counting[i]);
-		_cleanup_(freep) char *text = NULL;
-		size_t size = 0;
-		FILE *f = open_memstream(&text, &size);
-
-		add_unit_costs(s);
-		s->sampling_reason = counting[i] ? "" : "It is <not> permitted.";
-		assert_non_null(f);
-		assert_int_equal(page_write(s, f), 0);
-		assert_int_equal(fclose(f), 0);
-		assert_null(strstr(text, "<script"));
-		assert_golden(names[i], text);
-	}
 }
 
 static void test_doubles_are_shortest(void **state)
@@ -600,7 +417,6 @@ int main(void)
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_pid_label),
-		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_doubles_are_shortest),
 		cmocka_unit_test(test_full_disk_is_reported),
 		cmocka_unit_test(test_content_types),
