@@ -1,8 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# usage: ab-guest.sh AB-TRUTH
-#
 # A/B figures of 20 ms against long loops, in guests that count instructions: on a kernel that updates
 # the times of anonymous pipes, and on one that does not.
 set -u
@@ -10,7 +8,8 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
-program=${1:?usage: ab-guest.sh AB-TRUTH}
+program=${BUILD:-$here/../../build}/bench/ab-truth
+trap 'exit 143' TERM
 
 measure() {
 	output=$("$here/../vm/guest" -k "$1" -i -f "$program" -- "./${program##*/} -n 64000")

@@ -1,8 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# usage: burst-guest.sh BURST-TRUTH
-#
 # Bursts against the truth, in guests that count instructions: on a kernel that updates the times of anonymous
 # pipes, and on one that does not. Then with clocks that are too slow or too coarse.
 set -u
@@ -10,7 +8,8 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
-program=${1:?usage: burst-guest.sh BURST-TRUTH}
+program=${BUILD:-$here/../../build}/bench/burst-truth
+trap 'exit 143' TERM
 
 # measure KERNEL RESULTS [GUEST-OPTION]... [-- ARGUMENT]: the program's results are ours
 measure() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# usage: sample-guest.sh SAMPLE KERNEL...
+# usage: sample-guest.sh KERNEL...
 #
 # Sampling against loads of known cost, in guests that count instructions; then with CPUs that come and
 # go, without room and without permission.
@@ -10,8 +10,9 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
-program=${1:?usage: sample-guest.sh SAMPLE KERNEL...}
-shift
+program=${BUILD:-$here/../../build}/bench/sample
+: "${1:?usage: sample-guest.sh KERNEL...}"
+trap 'exit 143' TERM
 
 guest() {
 	"$here/../vm/guest" -f "$program" "$@"
