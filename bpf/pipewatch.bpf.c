@@ -234,8 +234,11 @@ static __always_inline void thread_forget(__u32 key, struct task_struct *task)
 {
 	struct wire_slot *slot = slot_find(key);
 
-	if (slot && slot->tgid == (__u32)task->tgid)
-		slot_retire(slot, task_exit_flags(task));
+	/* The id may belong to another one by now. */
+	if (!slot || slot->tgid != (__u32)task->tgid ||
+	    (task->pid == task->tgid && slot->start_boottime != task->start_boottime))
+		return;
+	slot_retire(slot, task_exit_flags(task));
 }
 
 /*
