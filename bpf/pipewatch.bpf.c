@@ -24,6 +24,17 @@ struct {
 	__uint(max_entries, 4096);
 } wake SEC(".maps");
 
+/* Names, which may be forgotten; counts never go where they may. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WIRE_CGROUPS);
+	__type(key, __u64);
+	__type(value, char[WIRE_CGROUP_PATH_MAX]);
+} cgroup_paths SEC(".maps");
+
+/* Too large for the stack. Tasks that make cgroups hold cgroup_mutex, so one of it is enough. */
+static char cgroup_path[WIRE_CGROUP_PATH_MAX];
+
 /* A byte offset into wire_counts.sizes: four times floor(log2(n)). */
 #define L2(n)  4 * (n), 4 * (n)
 #define L4(n)  L2(n), L2(n)
@@ -223,8 +234,11 @@ static __always_inline void thread_forget(__u32 key, struct task_struct *task)
 {
 	struct wire_slot *slot = slot_find(key);
 
-	if (slot && slot->tgid == (__u32)task->tgid)
-		slot_retire(slot, task_exit_flags(task));
+	/* The id may belong to another one by now. */
+	if (!slot || slot->tgid != (__u32)task->tgid ||
+	    (task->pid == task->tgid && slot->start_boottime != task->start_boottime))
+		return;
+	slot_retire(slot, task_exit_flags(task));
 }
 
 /*
@@ -297,5 +311,20 @@ int BPF_PROG(process_move, struct cgroup *cgroup, const char *path, struct task_
 
 	thread_move(tid, cgroup_id);
 	thread_move(tid | WIRE_KEY_FIFO, cgroup_id);
+	return 0;
+}
+
+SEC("tp_btf/cgroup_mkdir")
+int BPF_PROG(cgroup_made, struct cgroup *cgroup, const char *path)
+{
+	__u64 id = cgroup->kn->id;
+	long length;
+
+	if (cgroup->root->hierarchy_id != 0)
+		return 0;
+	length = bpf_probe_read_kernel_str(cgroup_path, sizeof(cgroup_path), path);
+	/* A name cut short would be a wrong one. */
+	if (length > 1 && length < (long)sizeof(cgroup_path))
+		bpf_map_update_elem(&cgroup_paths, &id, cgroup_path, BPF_ANY);
 	return 0;
 }

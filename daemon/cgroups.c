@@ -34,6 +34,8 @@ struct cgroups {
 	struct entry *entries;
 	bool walked;
 	uint64_t walked_usec;
+	cgroups_path_fn paths; /* may be NULL */
+	void *paths_userdata;
 	char unit[UNIT_MAX]; /* what was returned last, when it has no entry */
 };
 
@@ -234,12 +236,39 @@ static const char *unit_from_process(struct cgroups *c, uint64_t id, uint32_t pi
 	return entry_add(c, id, path);
 }
 
-const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec)
+void cgroups_set_paths(struct cgroups *c, cgroups_path_fn paths, void *userdata)
 {
-	const char *unit = c->mount[0] ? entry_find(c, id) : NULL;
+	c->paths = paths;
+	c->paths_userdata = userdata;
+}
+
+static const char *unit_from_paths(struct cgroups *c, uint64_t id)
+{
+	char path[PATH_MAX];
+
+	if (!c->paths || c->paths(c->paths_userdata, id, path, sizeof(path)) < 0)
+		return NULL;
+	return entry_add(c, id, path);
+}
+
+static void hierarchy_learn(struct cgroups *c)
+{
 	char path[PATH_MAX] = "";
 	struct stat st;
 
+	if (HASH_COUNT(c->entries) > ENTRIES_MAX)
+		entries_clear(c);
+	if (stat(c->mount, &st) == 0)
+		entry_add(c, st.st_ino, "/");
+	hierarchy_walk(c, AT_FDCWD, c->mount, path, 0);
+}
+
+const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec)
+{
+	const char *unit = c->mount[0] ? entry_find(c, id) : NULL;
+
+	if (!unit && c->mount[0])
+		unit = unit_from_paths(c, id);
 	if (!unit)
 		unit = unit_from_process(c, id, pid);
 	if (unit || !c->mount[0])
@@ -249,11 +278,7 @@ const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t 
 
 	c->walked = true;
 	c->walked_usec = now_usec;
-	if (HASH_COUNT(c->entries) > ENTRIES_MAX)
-		entries_clear(c);
-	if (stat(c->mount, &st) == 0)
-		entry_add(c, st.st_ino, "/");
-	hierarchy_walk(c, AT_FDCWD, c->mount, path, 0);
+	hierarchy_learn(c);
 	unit = entry_find(c, id);
 	return unit ? unit : "";
 }

@@ -7,6 +7,7 @@
 #ifndef PIPEWATCH_CGROUPS_H
 #define PIPEWATCH_CGROUPS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct cgroups;
@@ -20,6 +21,13 @@ static inline void cgroups_freep(struct cgroups **c)
 {
 	cgroups_free(*c);
 }
+
+/*
+ * Somebody else who may know the path of the cgroup @id, also when it has been removed. Writes it,
+ * beginning with '/', to @ret and returns 0, or -errno.
+ */
+typedef int (*cgroups_path_fn)(void *userdata, uint64_t id, char *ret, size_t size);
+void cgroups_set_paths(struct cgroups *c, cgroups_path_fn paths, void *userdata);
 
 /*
  * The unit of the process @pid, which is or was in the cgroup @id (of v2), as

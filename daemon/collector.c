@@ -54,6 +54,18 @@ static int wake_consume(void *context, void *data, size_t size)
 	return 0;
 }
 
+/* A cgroups_path_fn; @userdata is the collector. */
+static int cgroup_path(void *userdata, uint64_t id, char *ret, size_t size)
+{
+	const struct collector *c = userdata;
+	char path[WIRE_CGROUP_PATH_MAX];
+
+	if (bpf_map_lookup_elem(c->memory.cgroup_paths_fd, &id, path) < 0)
+		return -errno;
+	snprintf(ret, size, "%.*s", (int)sizeof(path), path);
+	return 0;
+}
+
 int collector_new(const struct tracer_memory *memory, struct accounts *accounts,
 		  struct cgroups *cgroups, struct collector **ret_collector)
 {
@@ -73,6 +85,7 @@ int collector_new(const struct tracer_memory *memory, struct accounts *accounts,
 		if (!c->wake)
 			return -errno;
 	}
+	cgroups_set_paths(cgroups, cgroup_path, c);
 	*ret_collector = c;
 	c = NULL;
 	return 0;
@@ -82,6 +95,8 @@ struct collector *collector_free(struct collector *c)
 {
 	if (!c)
 		return NULL;
+	if (c->cgroups)
+		cgroups_set_paths(c->cgroups, NULL, NULL);
 	ring_buffer__free(c->wake);
 	free(c->booked);
 	free(c->freed);

@@ -20,6 +20,7 @@ enum program {
 	PROGRAM_EXEC,
 	PROGRAM_RENAME,
 	PROGRAM_MOVE,
+	PROGRAM_CGROUP,
 	PROGRAM_READ,
 	PROGRAM_WRITE,
 	PROGRAMS,
@@ -44,6 +45,7 @@ static struct bpf_program *program_of(struct tracer *t, enum program program)
 	case PROGRAM_EXEC: return t->skeleton->progs.process_exec;
 	case PROGRAM_RENAME: return t->skeleton->progs.process_rename;
 	case PROGRAM_MOVE: return t->skeleton->progs.process_move;
+	case PROGRAM_CGROUP: return t->skeleton->progs.cgroup_made;
 	case PROGRAM_READ: return t->skeleton->progs.pipe_read_exit;
 	default: return t->skeleton->progs.pipe_write_exit;
 	}
@@ -57,6 +59,7 @@ static struct bpf_link **link_of(const struct tracer *t, enum program program)
 	case PROGRAM_EXEC: return &t->skeleton->links.process_exec;
 	case PROGRAM_RENAME: return &t->skeleton->links.process_rename;
 	case PROGRAM_MOVE: return &t->skeleton->links.process_move;
+	case PROGRAM_CGROUP: return &t->skeleton->links.cgroup_made;
 	case PROGRAM_READ: return &t->skeleton->links.pipe_read_exit;
 	default: return &t->skeleton->links.pipe_write_exit;
 	}
@@ -69,6 +72,7 @@ static const char *const hooks[PROGRAMS][3] = {
 	[PROGRAM_EXEC] = { "sched_process_exec" },
 	[PROGRAM_RENAME] = { "task_rename" },
 	[PROGRAM_MOVE] = { "cgroup_attach_task" },
+	[PROGRAM_CGROUP] = { "cgroup_mkdir" },
 	/* f017b0a4951f ("fs/pipe: express 'pipe_...' …", 6.15) gave anonymous pipes functions of
 	   their own, which those of FIFOs call. */
 	[PROGRAM_READ] = { "anon_pipe_read", "pipe_read" },
@@ -78,8 +82,8 @@ static const char *const hooks[PROGRAMS][3] = {
 static const char *const names[PROGRAMS] = {
 	[PROGRAM_EXIT] = "process_exit", [PROGRAM_FREE] = "process_free",
 	[PROGRAM_EXEC] = "process_exec", [PROGRAM_RENAME] = "process_rename",
-	[PROGRAM_MOVE] = "process_move", [PROGRAM_READ] = "pipe_read",
-	[PROGRAM_WRITE] = "pipe_write",
+	[PROGRAM_MOVE] = "process_move", [PROGRAM_CGROUP] = "cgroup_made",
+	[PROGRAM_READ] = "pipe_read",	 [PROGRAM_WRITE] = "pipe_write",
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -356,6 +360,7 @@ void tracer_memory(const struct tracer *t, struct tracer_memory *ret)
 		.max_threads = t->max_threads,
 		.claims_fd = bpf_map__fd(t->skeleton->maps.claims),
 		.wake_fd = bpf_map__fd(t->skeleton->maps.wake),
+		.cgroup_paths_fd = bpf_map__fd(t->skeleton->maps.cgroup_paths),
 	};
 }
 

@@ -29,7 +29,8 @@ struct tracer_memory {
 	struct wire_shared *shared;
 	uint32_t max_threads; /* of claims */
 	int claims_fd;
-	int wake_fd; /* of a ring buffer that gets an entry when exited slots pile up */
+	int wake_fd;	     /* of a ring buffer that gets an entry when exited slots pile up */
+	int cgroup_paths_fd; /* cgroup id to path, of those made since the start */
 };
 
 /*

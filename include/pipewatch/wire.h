@@ -83,4 +83,9 @@ struct wire_shared {
 	__u64 own_operations[WIRE_PIPES][WIRE_DIRECTIONS];
 };
 
+/* Of a cgroup made since the daemon began, by id: it may be gone before anybody asks for its name.
+ */
+#define WIRE_CGROUP_PATH_MAX 256
+#define WIRE_CGROUPS	     1024 /* the last used ones are kept */
+
 #endif

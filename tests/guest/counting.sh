@@ -21,28 +21,36 @@ is "no series for the other kind" "$(counts fifo anonymous)" "$nothing"
 counted "from a thread on each CPU" anon-2 anonymous 1000 4096000 1000 4096000
 counted "from a thread on each CPU, FIFOs" fifo-2 fifo 1000 4096000 1000 4096000
 
-# More threads than CPUs: a kernel that preempts them within a BPF program skips runs of it for
-# others, and says so. What is named and what is lost is the whole.
-lost_before=$(metric 'pipewatch_lost_updates_total{reason="recursion"}')
+
+# A process on each CPU.
+taskset 1 load -n 300 -s 3 -c side-1 &
+one=$!
+taskset 2 load -n 400 -s 4 -c side-2
+wait $one
+scrape
+counted "one of two processes at a time" side-1 anonymous 300 900 300 900
+counted "the other" side-2 anonymous 400 1600 400 1600
+is "nothing is lost" "$(lost)" 0
+
+# More than there are CPUs.
+operations() {
+	echo $(($(total pipewatch_pipe_reads_total "comm=\"$1") + \
+		$(total pipewatch_pipe_writes_total "comm=\"$1")))
+}
 load -n 1000 -s 10 -t 16 -c many
 scrape
-lost=$(($(metric 'pipewatch_lost_updates_total{reason="recursion"}') - lost_before))
-named=$(($(metric 'pipewatch_pipe_reads_total{unit="",comm="many",pipe="anonymous"}') + \
-	$(metric 'pipewatch_pipe_writes_total{unit="",comm="many",pipe="anonymous"}')))
-is "16 threads: what is counted and what is lost is the whole" "$((named + lost))" 32000
-is "16 threads: nothing is lost" "$lost" 0
-
+exact_or_lost "16 threads" "$(operations many)" 0 32000
+is "what is lost are runs of the two that count" "$(lost)" \
+	"$(total pipewatch_program_missed_runs_total 'program="pipe_')"
+lost_before=$(lost)
 for n in 1 2 3 4; do
-	load -n $((n * 100)) -s $n -c "side-$n" &
+	load -n $((n * 100)) -s $n -c "crowd-$n" &
 	jobs="$jobs $!"
 done
 # shellcheck disable=SC2086 # several
 wait $jobs
 scrape
-for n in 1 2 3 4; do
-	counted "process $n of four at a time" side-$n anonymous $((n * 100)) $((n * n * 100)) \
-		$((n * 100)) $((n * n * 100))
-done
+exact_or_lost "four processes at a time" "$(operations crowd-)" "$lost_before" 2000
 
 # Both kinds by one thread, in turns.
 steps name:both both:7:11 fifo both:5:13 pipe both:3:1 fifo both:2:1
@@ -67,7 +75,7 @@ counted "threads asleep in a read" sleeper anonymous 5 50 5 50
 is "each has its claim" "$(claims)" 6
 kill -9 $sleeper
 wait $sleeper
-scrape
+settle 1
 counted "killed in it" sleeper anonymous 5 50 5 50
 is "the claims are gone" "$(claims)" 1
 steps name:blank touch:/tmp/blank block &

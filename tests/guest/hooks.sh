@@ -5,7 +5,7 @@
 . ./tap.sh
 . ./daemon.sh
 
-plan 16
+plan 18
 if [ $anonymous = removed ]; then
 	prefix=anon_
 else
@@ -25,6 +25,8 @@ missing() {
 	scrape
 	is "$1 cannot be had: which programs are there" "$(metric "pipewatch_program_attached{program=\"pipe_$1\",hook=\"$function\"}") \
 $(metric "pipewatch_program_attached{program=\"pipe_$2\",hook=\"${prefix}pipe_$2\"}")" "0 1"
+	is "it has no missed runs, all others have" "$(series pipewatch_program_missed_runs_total "program=\"pipe_$1\"") \
+$(series pipewatch_program_missed_runs_total)" "0 $(($(series pipewatch_program_attached) - 1))"
 	is "degraded" "$(metric 'pipewatch_state{state="degraded"}') $(metric 'pipewatch_state{state="running"}')" "1 0"
 	is "${2}s are exact" "$(metric "pipewatch_pipe_${2}s_total{unit=\"\",comm=\"half\",pipe=\"anonymous\"}") \
 $(metric "pipewatch_pipe_${2}s_total{unit=\"\",comm=\"half\",pipe=\"fifo\"}")" "100 100"

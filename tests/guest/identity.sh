@@ -9,7 +9,7 @@ writes() {
 	metric "pipewatch_pipe_writes_total{unit=\"\",comm=\"$1\",pipe=\"${2-anonymous}\"}"
 }
 
-plan 40
+plan 42
 for name in after moved late inner; do
 	ln -s steps /t/$name
 done
@@ -126,6 +126,20 @@ is "a process id used three times between two scrapes" \
 run_as_pid 20000 name:second write:1:5
 scrape
 is "and once more" "$(writes first) $(writes second) $(writes third)" "3 5 6"
+# What the kernel does late about the first must not be held against the second.
+run_as_pid 20000 name:late-first write:1:1
+run_as_pid 20000 name:late-second write:1:1 touch:/tmp/l1 wait:/tmp/l2 write:1:1 touch:/tmp/l3 sleep &
+late=$!
+until_file /tmp/l1
+usleep 500000
+scrape
+touch /tmp/l2
+until_file /tmp/l3
+scrape
+is "a process id used again at once" "$(writes late-first) $(writes late-second)" "1 2"
+is "the second one goes on" "$(metric pipewatch_tracked_processes) $(claims)" "2 2"
+killall -9 steps
+wait $late
 # The id of a thread becomes that of a process.
 steps name:threaded thread write:2:1 tid:/tmp/tid
 read -r tid < /tmp/tid

@@ -5,13 +5,18 @@
 . ./tap.sh
 . ./daemon.sh
 
-# Programs of ours that are loaded. Links go a moment after the process that held them.
+# Programs of ours among those listed.
+ours() {
+	grep -cE 'name (pipe|process|cgroup)_' /tmp/programs
+}
+
+# Programs and links that are left. Links go a moment after the process that held them.
 left() {
 	tries=0
 	while :; do
 		bpftool prog list > /tmp/programs
 		bpftool link list > /tmp/links
-		n=$(grep -cE 'name (pipe_(read|write)_exit|process_(exit|exec|rename|move))' /tmp/programs)
+		n=$(ours)
 		links=$(grep -c . /tmp/links)
 		{ [ "$n $links" != "0 0" ] && [ $tries -lt 50 ]; } || break
 		tries=$((tries + 1))
@@ -29,8 +34,8 @@ load=$!
 renice -n 19 -p $load
 start_daemon
 bpftool prog list > /tmp/programs
-is "programs while it runs" "$(grep -cE 'name (pipe_(read|write)_exit|process_(exit|exec|rename|move))' /tmp/programs)" 6
 scrape
+is "programs while it runs" "$(ours)" "$(series pipewatch_program_attached)"
 stop_daemon
 is "SIGTERM under load" "$daemon_status, $(cat /tmp/daemon.log)" "0, "
 is "leaves no programs, no links" "$(left)" "0 0"

@@ -15,7 +15,7 @@ state() {
 		END { print states }' $metrics
 }
 
-plan 12
+plan 13
 case $(uname -r) in
 5.10.* | 6.1.* | 6.12.*) known=paid ;;
 *) known=removed ;;
@@ -30,7 +30,9 @@ is "FIFO, cmtime" "$(state fifo cmtime)" "paid "
 is "fsnotify has one state on each" "$(state anonymous fsnotify | wc -w) $(state fifo fsnotify | wc -w)" "1 1"
 is "running" "$(metric 'pipewatch_state{state="running"}')" 1
 is "exact" "$(metric 'pipewatch_mode{mode="exact"}')" 1
-is "all is attached" "$(total pipewatch_program_attached) of $(series pipewatch_program_attached)" "6 of 6"
+is "all is attached" "$(total pipewatch_program_attached)" "$(series pipewatch_program_attached)"
+is "what counts is among it" "$(total pipewatch_program_attached 'program="pipe_read"') \
+$(total pipewatch_program_attached 'program="pipe_write"')" "1 1"
 stop_daemon
 
 pipewatchd --check > /tmp/check 2> /tmp/check.err

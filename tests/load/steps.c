@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@
 struct course {
 	char **steps;
 	int fds[2];
+	pthread_mutex_t *lock; /* of all threads and processes */
 };
 
 static const char usage[] =
@@ -48,6 +50,7 @@ static const char usage[] =
 	"  processes:N       the same with processes\n"
 	"  fork              go on in a child, and wait for it here\n"
 	"  exec:FILE         go on in FILE, which is this program by another name\n"
+	"  lock, unlock      between these one thread or process at a time, of all from this start\n"
 	"  sleep             until killed\n";
 
 static void die(const char *step)
@@ -316,6 +319,10 @@ static void step_run(struct course *c, const char *text)
 		run_child();
 	else if (argument && !strcmp(step, "exec"))
 		go_on_in(c, argument);
+	else if (!strcmp(step, "lock"))
+		pthread_mutex_lock(c->lock);
+	else if (!strcmp(step, "unlock"))
+		pthread_mutex_unlock(c->lock);
 	else if (!strcmp(step, "sleep"))
 		for (;;)
 			pause();
@@ -332,9 +339,23 @@ static void *course_run(void *argument)
 	return NULL;
 }
 
+static pthread_mutex_t *make_lock(void)
+{
+	pthread_mutex_t *lock = mmap(NULL, sizeof(*lock), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutexattr_t attributes;
+
+	if (lock == MAP_FAILED)
+		die("lock");
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(lock, &attributes);
+	return lock;
+}
+
 int main(int argc, char **argv)
 {
-	struct course c = { .steps = argv + 1 };
+	struct course c = { .steps = argv + 1, .lock = make_lock() };
 
 	if (argc < 2) {
 		fputs(usage, stderr);

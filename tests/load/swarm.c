@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * swarm PROCESSES FORKERS [NAMES]: processes that write one byte each to one pipe and end, made by
- * some at a time; with NAMES, they are called swarm-0 to swarm-(NAMES-1), in turn.
+ * FORKERS, each with one at a time and on a CPU in turn; with NAMES, they are called swarm-0 to
+ * swarm-(NAMES-1), in turn.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,12 @@ static void wait_for(pid_t pid)
 
 static void make(int fd, int first, int step, int n, int names)
 {
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(first % sysconf(_SC_NPROCESSORS_ONLN), &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		die("sched_setaffinity");
 	for (int i = first; i < n; i += step) {
 		pid_t pid = fork();
 

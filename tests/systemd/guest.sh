@@ -75,7 +75,7 @@ sample() {
 }
 
 # All the programs there are, and the names of those that the kernel has.
-every_program="pipe_read_exit pipe_write_exit process_exec process_exit process_free process_move \
+every_program="cgroup_made pipe_read_exit pipe_write_exit process_exec process_exit process_free process_move \
 process_rename"
 programs() {
 	./bpftool prog list | sed -n 's/^[0-9]*: tracing  *name \([^ ]*\) .*/\1/p' | sort | paste -sd ' '

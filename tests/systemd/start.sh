@@ -17,7 +17,7 @@ esac
 is "every program is attached when start returns" \
 	"$(sed -n 's/^pipewatch_program_attached{program="\(.*\)",hook="\(.*\)"} /\1 \2 /p' first | sort |
 		paste -sd ,)" \
-	"pipe_read ${prefix}pipe_read 1,pipe_write ${prefix}pipe_write 1,process_exec sched_process_exec \
+	"cgroup_made cgroup_mkdir 1,pipe_read ${prefix}pipe_read 1,pipe_write ${prefix}pipe_write 1,process_exec sched_process_exec \
 1,process_exit sched_process_exit 1,process_free sched_process_free 1,process_move \
 cgroup_attach_task 1,process_rename task_rename 1"
 is "the kernel has them" "$(programs)" "$every_program"
