@@ -21,7 +21,7 @@
 #define EMPTY_OUTLIER_MEDIANS 2
 #define STIMULUS_NS	      1500000
 #define STIMULUS_BATCHES      64
-#define STIMULUS_BATCHES_MIN  2 /* on however slow a machine */
+#define STIMULUS_BATCHES_MIN  4 /* on however slow a machine */
 #define BATCH		      8
 #define WRITE_BYTES	      100
 

@@ -40,11 +40,12 @@ static void judge_addresses(const struct sampler_denial_facts *facts, int error,
 		else if (!facts->cap_syslog)
 			say(t,
 			    "/proc/kallsyms hides the addresses of kernel functions from those without CAP_SYSLOG: " GRANT
-			    ", and without ProtectKernelLogs=yes.");
+			    ", and without ProtectKernelLogs= and ProtectKernelTunables=.");
 		else
 			say(t,
 			    "/proc/kallsyms hides the addresses of kernel functions, though CAP_SYSLOG is there "
-			    "(kernel.kptr_restrict is %d); a user namespace or a security module may be the cause.",
+			    "(kernel.kptr_restrict is %d); ProtectKernelTunables= of a systemd unit, a user namespace or a security module "
+			    "may be the cause.",
 			    facts->kptr_restrict);
 		break;
 	case -ENOENT:
