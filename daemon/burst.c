@@ -21,6 +21,7 @@
 #define EMPTY_OUTLIER_MEDIANS 2
 #define STIMULUS_NS	      1500000
 #define STIMULUS_BATCHES      64
+#define STIMULUS_BATCHES_MIN  2 /* on however slow a machine */
 #define BATCH		      8
 #define WRITE_BYTES	      100
 
@@ -173,7 +174,9 @@ int burst_stimulate(struct burst *b)
 
 	if (!burst_pairs_is_open(b->pairs))
 		return -EAGAIN;
-	for (int i = 0; i < STIMULUS_BATCHES && r >= 0 && (i == 0 || now_ns() < end_ns); i++) {
+	for (int i = 0;
+	     i < STIMULUS_BATCHES && r >= 0 && (i < STIMULUS_BATCHES_MIN || now_ns() < end_ns);
+	     i++) {
 		for (int kind = 0; kind < PIPE_KINDS && r >= 0; kind++)
 			r = own_transfer(&b->own[kind], BATCH);
 		if (r >= 0)

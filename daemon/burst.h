@@ -54,7 +54,7 @@ int burst_ready(struct burst *b);
 
 /*
  * Moves bytes through an own pipe and FIFO, so that there is something to time even on an idle
- * host. Under 2 ms. -EAGAIN: the window is not open.
+ * host. Under 2 ms, where sixteen of each do not take longer. -EAGAIN: the window is not open.
  */
 int burst_stimulate(struct burst *b);
 

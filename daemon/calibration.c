@@ -11,6 +11,7 @@
 
 #define AB_USEC		 20000
 #define WINDOW_USEC	 UINT64_C(200000)
+#define STIMULUS_USEC	 UINT64_C(20000)
 #define ATTACH_LOOK_USEC UINT64_C(20000)
 #define LOOK_USEC	 UINT64_C(10000000)
 #define INTERVAL_USEC	 UINT64_C(60000000)
@@ -137,6 +138,21 @@ static int burst_start(struct calibration *c)
 	return r;
 }
 
+/* Several times, and at all times of the window: a slow machine does little in one, and the speed
+ * of a CPU changes. */
+static uint64_t window_stimulate(struct calibration *c, uint64_t now_usec)
+{
+	uint64_t left_usec = WINDOW_USEC - (now_usec - c->window_usec);
+	int r = burst_stimulate(c->burst);
+
+	if (r < 0) {
+		burst_fail(c, r);
+		c->phase = WAITING;
+		return 0;
+	}
+	return left_usec < STIMULUS_USEC ? left_usec : STIMULUS_USEC;
+}
+
 /* Returns how long to wait before looking again. */
 static uint64_t window_open(struct calibration *c, uint64_t now_usec)
 {
@@ -144,8 +160,6 @@ static uint64_t window_open(struct calibration *c, uint64_t now_usec)
 
 	if (r == 0)
 		return ATTACH_LOOK_USEC;
-	if (r > 0)
-		r = burst_stimulate(c->burst);
 	if (r < 0) {
 		burst_fail(c, r);
 		c->phase = WAITING;
@@ -153,7 +167,7 @@ static uint64_t window_open(struct calibration *c, uint64_t now_usec)
 	}
 	c->phase = IN_WINDOW;
 	c->window_usec = now_usec;
-	return WINDOW_USEC;
+	return window_stimulate(c, now_usec);
 }
 
 static void window_close(struct calibration *c, uint64_t now_usec)
@@ -191,7 +205,7 @@ uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_ch
 	case ATTACHING: return window_open(c, now_usec);
 	case IN_WINDOW:
 		if (now_usec - c->window_usec < WINDOW_USEC)
-			return WINDOW_USEC - (now_usec - c->window_usec);
+			return window_stimulate(c, now_usec);
 		window_close(c, now_usec);
 		break;
 	}

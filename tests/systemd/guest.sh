@@ -74,11 +74,16 @@ sample() {
 	awk -v series="$1" 'index($0, series " ") == 1 { print substr($0, length(series) + 2) }'
 }
 
-# All the programs there are, and the names of those that the kernel has.
+# Those that count, of all programs that there are, and those of either that the kernel has. It also has
+# those that time, to be attached for a moment now and then, where the clock is good enough.
 every_program="cgroup_made pipe_read_exit pipe_write_exit process_exec process_exit process_free process_move \
 process_rename"
 programs() {
 	./bpftool prog list | sed -n 's/^[0-9]*: tracing  *name \([^ ]*\) .*/\1/p' | sort | paste -sd ' '
+}
+
+counting_programs() {
+	programs | tr ' ' '\n' | grep -E '^(pipe|process|cgroup)_' | paste -sd ' '
 }
 
 # The bus name asked for without starting the service.

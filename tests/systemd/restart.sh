@@ -21,7 +21,7 @@ systemctl kill -s KILL --kill-who=main pipewatchd
 ok "a killed daemon is started again" within 30 another_than "$main"
 is "once" "$(property NRestarts)" 1
 ok "with a new start time" awk -v a="$before" -v b="$(start_time)" 'BEGIN { exit !(a > 0 && b > a) }'
-is "and all its programs" "$(programs)" "$every_program"
+is "and all its programs" "$(counting_programs)" "$every_program"
 
 # So slow that the start takes longer than the watchdog would wait.
 afresh

@@ -23,4 +23,4 @@ is "without a network: a scrape is answered" "$(curl -sS --max-time 60 $http/met
 is "it has a network of its own" \
 	"$(readlink "/proc/$(property MainPID)/ns/net" | grep -vcxF "$(readlink /proc/1/ns/net)")" 1
 is "every program is attached" "$(scrape | grep '^pipewatch_program_attached' |
-	grep -vc ' 1$') missing, $(programs)" "0 missing, $every_program"
+	grep -vc ' 1$') missing, $(counting_programs)" "0 missing, $every_program"

@@ -184,7 +184,7 @@ static void burst_whole(struct calibration *c, uint64_t now_usec)
 	the.ready = 0;
 	step(c, now_usec - 20 * MSEC, 20 * MSEC, false);
 	the.ready = 1;
-	step(c, now_usec, 200 * MSEC, false);
+	step(c, now_usec, 20 * MSEC, false);
 	step(c, now_usec + 200 * MSEC, 10000 * MSEC, true);
 }
 
@@ -219,13 +219,15 @@ static void test_a_window_opens_and_closes(void **state)
 	step(c, START + 40 * MSEC, 20 * MSEC, false);
 	assert_int_equal(the.stimulated, 0);
 	the.ready = 1;
-	step(c, START + 60 * MSEC, 200 * MSEC, false);
+	step(c, START + 60 * MSEC, 20 * MSEC, false);
 	assert_int_equal(the.stimulated, 1);
-	/* Called early, it waits for the rest. */
-	step(c, START + 210 * MSEC, 50 * MSEC, false);
+	step(c, START + 80 * MSEC, 20 * MSEC, false);
+	step(c, START + 240 * MSEC, 20 * MSEC, false);
 	step(c, START + 259 * MSEC, 1 * MSEC, false);
+	assert_int_equal(the.stimulated, 4);
 	assert_int_equal(the.ended, 0);
 	step(c, START + 261 * MSEC, 10000 * MSEC, true);
+	assert_int_equal(the.stimulated, 4);
 	assert_int_equal(the.ended, 1);
 	assert_int_equal(the.begun, 1);
 	assert_int_equal(the.measured, 2);
@@ -258,7 +260,7 @@ static void test_a_burst_a_minute(void **state)
 	assert_int_equal(the.measured, 3);
 	assert_ns(&atime(c)->whole, 120);
 	the.ready = 1;
-	step(c, end + MINUTE + 20 * MSEC, 200 * MSEC, false);
+	step(c, end + MINUTE + 20 * MSEC, 20 * MSEC, false);
 	step(c, end + MINUTE + 220 * MSEC, 10000 * MSEC, true);
 	assert_ns(&atime(c)->whole, 140);
 	assert_int_equal(calibration_bursts(c, &usec), 2);
@@ -291,7 +293,7 @@ static void test_a_change_of_the_host_is_not_waited_for(void **state)
 		/* Once is enough. */
 		the.ready = 1;
 		if (cases[i].changed) {
-			step(c, START + 1100 * MSEC, 200 * MSEC, false);
+			step(c, START + 1100 * MSEC, 20 * MSEC, false);
 			step(c, START + 1300 * MSEC, 10000 * MSEC, true);
 		}
 		step(c, START + 2000 * MSEC, 10000 * MSEC, false);
@@ -356,7 +358,8 @@ static void test_a_burst_that_fails_leaves_ab(void **state)
 	} cases[] = { { &the.begin_error, 0 },
 		      { &the.ready, 1 },
 		      { &the.stimulate_error, 1 },
-		      { &the.end_error, 2 } };
+		      { &the.stimulate_error, 5 },
+		      { &the.end_error, 11 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(calibration_freep) struct calibration *c = NULL;
@@ -426,7 +429,7 @@ static void test_free_in_a_window(void **state)
 	(void)state;
 	step(c, START, 20 * MSEC, false);
 	the.ready = 1;
-	step(c, START + 20 * MSEC, 200 * MSEC, false);
+	step(c, START + 20 * MSEC, 20 * MSEC, false);
 	assert_int_equal(the.alive, 1);
 	assert_null(calibration_free(c));
 	assert_int_equal(the.alive, 0);
