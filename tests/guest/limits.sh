@@ -25,7 +25,7 @@ $(lost)" "0 0"
 is "nothing has fallen on the way" "$(awk '
 	/^pipewatch_pipe_[a-z_]*_total/ {
 		key = $0
-		sub(/ [0-9]*$/, "", key)
+		sub(/ [^ ]*$/, "", key)
 		if (NR == FNR)
 			then[key] = $NF
 		else
