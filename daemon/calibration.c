@@ -24,7 +24,8 @@ struct calibration {
 	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
 	const char *const *directories;
 	char no_burst_reason[256];
-	struct burst *burst; /* NULL: with the reason above */
+	bool bursts;	     /* there will be some; if not, with the reason above */
+	struct burst *burst; /* NULL before the first */
 	enum { WAITING, ATTACHING, IN_WINDOW } phase;
 	uint64_t window_usec; /* when it opened; 0: not yet */
 	uint64_t due_usec;
@@ -75,7 +76,7 @@ static void estimate(struct calibration *c)
 {
 	estimate_all(c->paths, c->ab_known ? &c->ab : NULL, c->ab_reason,
 		     c->result_known ? &c->result : NULL,
-		     c->burst ? "No burst has ended yet." : c->no_burst_reason, &c->estimates);
+		     c->bursts ? "No burst has ended yet." : c->no_burst_reason, &c->estimates);
 }
 
 static void measure_ab(struct calibration *c)
@@ -102,8 +103,7 @@ int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],
 	measure_ab(c);
 	if (no_burst_reason)
 		snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "%s", no_burst_reason);
-	else
-		burst_new(directories, c->no_burst_reason, sizeof(c->no_burst_reason), &c->burst);
+	c->bursts = !no_burst_reason;
 	estimate(c);
 	*ret_calibration = c;
 	return 0;
@@ -123,12 +123,22 @@ static void burst_fail(struct calibration *c, int error)
 	snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "The last burst failed: %s.",
 		 strerror(-error));
 	c->burst = burst_free(c->burst);
+	c->bursts = false;
 }
 
 static int burst_start(struct calibration *c)
 {
 	int r;
 
+	/* Loading and calibrating takes a second or more: not at the start of the daemon. */
+	if (!c->burst) {
+		r = burst_new(c->directories, c->no_burst_reason, sizeof(c->no_burst_reason),
+			      &c->burst);
+		if (r < 0) {
+			c->bursts = false;
+			return r;
+		}
+	}
 	measure_ab(c);
 	r = burst_begin(c->burst);
 	if (r < 0)
@@ -198,7 +208,7 @@ uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_ch
 	case WAITING:
 		if (!host_changed(c) && now_usec < c->due_usec)
 			return LOOK_USEC;
-		if (c->burst && burst_start(c) >= 0)
+		if (c->bursts && burst_start(c) >= 0)
 			return ATTACH_LOOK_USEC;
 		calibrate_without_burst(c, now_usec);
 		break;
@@ -216,7 +226,7 @@ uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_ch
 
 bool calibration_reattaches(const struct calibration *c)
 {
-	return c->burst;
+	return c->bursts;
 }
 
 const struct estimates *calibration_estimates(const struct calibration *c)

@@ -201,7 +201,8 @@ static int add_collection(struct daemon *d)
 	r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
 				       SERVICE_COLLECT_SEC * UINT64_C(1000000), 0, on_timer, d);
 	if (r >= 0)
-		r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, 0, 0, on_step, d);
+		r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
+					       SERVICE_STEP_SEC * UINT64_C(1000000), 0, on_step, d);
 	if (r < 0)
 		return r;
 	if (fd >= 0)

@@ -52,6 +52,9 @@ bool service_reattaches(const struct service *s);
 /* A privilege_works_fn: @userdata is the service. */
 bool service_permitted(void *userdata);
 
+/* When to call service_step() first: what it does at once is not for the busy time of a start. */
+#define SERVICE_STEP_SEC 60
+
 #define SERVICE_COLLECT_SEC 10
 
 /* --check: verdict and what can be measured, to @f. Returns the exit code. */
