@@ -79,14 +79,30 @@ static void estimate(struct calibration *c)
 		     c->bursts ? "No burst has ended yet." : c->no_burst_reason, &c->estimates);
 }
 
+/* A busy machine can starve a measurement: the figure that was known before is better than none. */
+static void figure_renew(struct cost_figure *f, const struct cost_figure *fresh)
+{
+	if (fresh->known || !f->known)
+		*f = *fresh;
+}
+
 static void measure_ab(struct calibration *c)
 {
-	int r = ab_measure(c->directories, AB_USEC, c->paths, &c->ab);
+	struct ab fresh;
+	int r = ab_measure(c->directories, AB_USEC, c->paths, &fresh);
 
-	c->ab_known = r >= 0;
-	if (r < 0)
+	if (r < 0) {
 		snprintf(c->ab_reason, sizeof(c->ab_reason), "No own pipe could be had: %s.",
 			 strerror(-r));
+		return;
+	}
+	c->ab_known = true;
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		figure_renew(&c->ab.reads[pipe], &fresh.reads[pipe]);
+		figure_renew(&c->ab.writes[pipe], &fresh.writes[pipe]);
+		for (int kind = 0; kind < UPDATE_KINDS; kind++)
+			figure_renew(&c->ab.updates[pipe][kind], &fresh.updates[pipe][kind]);
+	}
 }
 
 int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],

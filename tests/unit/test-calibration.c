@@ -240,6 +240,18 @@ static void test_a_window_opens_and_closes(void **state)
 	assert_int_equal(atime(c)->agreement, COST_AGREE);
 }
 
+/* A busy machine starves a measurement now and then. */
+static void test_a_figure_outlives_a_failed_round(void **state)
+{
+	_cleanup_(calibration_freep) struct calibration *c = calibration_with("BPF is forbidden.");
+
+	(void)state;
+	the.ab.updates[PIPE_ANONYMOUS][UPDATE_ATIME] = (struct cost_figure){ .reason = "Starved." };
+	step(c, START, 10000 * MSEC, true);
+	assert_int_equal(the.measured, 2);
+	assert_ns(&atime(c)->whole, 100);
+}
+
 static void test_a_burst_a_minute(void **state)
 {
 	_cleanup_(calibration_freep) struct calibration *c = calibration_with(NULL);
@@ -442,6 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_at_the_start_there_is_ab, reset),
 		cmocka_unit_test_setup(test_a_window_opens_and_closes, reset),
+		cmocka_unit_test_setup(test_a_figure_outlives_a_failed_round, reset),
 		cmocka_unit_test_setup(test_a_burst_a_minute, reset),
 		cmocka_unit_test_setup(test_a_change_of_the_host_is_not_waited_for, reset),
 		cmocka_unit_test_setup(test_a_frequency_that_creeps, reset),
