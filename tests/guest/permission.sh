@@ -64,13 +64,8 @@ start_confined -u 1000 -c $cap_bpf -c $cap_perfmon -c $cap_sys_resource
 load -n 10 -s 3 -c unprivileged
 scrape
 counted "the capabilities suffice, for an ordinary user" unprivileged anonymous 10 30 10 30
-# Both are needed to attach again, for bursts, where the clock is good enough for them. 5.10 asks for
-# CAP_BPF whenever a map is read by a system call.
-kept=0000000000000000
-case $(uname -r) in
-5.10.*) kept=0000008000000000 ;;
-esac
-! bpftool prog list | grep -q ' name atime_entry ' || kept=000000c000000000
+# Both are needed to attach again, for bursts.
+kept=000000c000000000
 is "all that is not needed is given up" "$(awk '/^Cap(Inh|Prm|Eff|Amb)/ { print $2 }' /proc/$daemon/status)" \
 	"0000000000000000
 $kept

@@ -29,11 +29,8 @@ is "the verdict: anonymous pipes are $path" "$(sed -n \
 main=$(property MainPID)
 is "it runs as its own user" "$(ps -o user= -p "$main")" pipewatch
 is "that user has no shell and no home" "$(getent passwd pipewatch | cut -d : -f 6,7)" "/:/usr/sbin/nologin"
-# What it takes to attach again, if it is to.
-case " $(programs) " in
-*' atime_entry '*) kept=c000000000 ;;
-*) kept= ;;
-esac
+# What it takes to attach again, for bursts.
+kept=c000000000
 is "it has given up its other capabilities" \
 	"$(sed -n 's/^Cap\(Prm\|Eff\|Amb\):\t0*/\1=/p' "/proc/$main/status" | paste -sd ' ')" "Prm=$kept Eff=$kept Amb="
 is "it cannot get new ones" "$(sed -n 's/^\(NoNewPrivs\|Seccomp\):\t/\1 /p' "/proc/$main/status" |
