@@ -16,7 +16,7 @@ is "--check has the verdict" "$(awk '$1 == "anonymous" && $2 == "atime" && $3 !=
 start_daemon
 scrape
 is "auto: degraded" "$(metric 'pipewatch_state{state="degraded"}') \
-$(grep -cE '^pipewatch_(pipe|metadata)_' $metrics)" "1 0"
+$(grep -cE '^pipewatch_(pipe|metadata_(updates|cpu))_' $metrics)" "1 0"
 stop_daemon
 is "it ends well" "$daemon_status" 0
 done_testing

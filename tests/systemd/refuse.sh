@@ -28,4 +28,4 @@ is "in mode auto it runs all the same" "$?, $(state)" "0, active, running"
 scrape > degraded
 is "degraded" "$(sample 'pipewatch_state{state="degraded"}' < degraded)" 1
 is "with a verdict" "$(grep -c '^pipewatch_kernel_path{pipe="anonymous",kind="[ac].*",state="\(paid\|removed\)"} 1$' degraded)" 2
-is "and without zeros for what it did not count" "$(grep -cE '^pipewatch_(pipe|metadata)_' degraded)" 0
+is "and without zeros for what it did not count" "$(grep -cE '^pipewatch_(pipe|metadata_(updates|cpu))_' degraded)" 0
