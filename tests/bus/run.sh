@@ -376,7 +376,7 @@ case_long() {
 	owner_before=$(owner)
 	ask 0 'many 40000' >/dev/null
 	fits=$(send $manager.ListProcesses uint32:0 | sed -n 's/^Error org.freedesktop.DBus.Error.LimitsExceeded: 40000 entries do not fit into a message; ask for at most \([0-9]*\)\.$/\1/; T; p')
-	is 'a list that does not fit says what does' 14860 "$fits"
+	is 'a list that does not fit says what does' 10223 "$fits"
 	is 'as much as fits' "$fits" "$(method ListProcesses u "$fits" | cut -d ' ' -f 2)"
 	is 'one more' "Call failed: $((fits + 1)) entries do not fit into a message; ask for at most $fits." \
 		"$(method ListProcesses u $((fits + 1)))"
