@@ -34,7 +34,6 @@ struct tracer {
 	struct tracer_program programs[PROGRAMS];
 	bool wanted[PROGRAMS]; /* has a hook on this kernel and has not failed to load */
 	char *logs[PROGRAMS];  /* the verifier's, LOG_BYTES each */
-	char message[256];
 };
 
 static struct bpf_program *program_of(struct tracer *t, enum program program)
@@ -233,6 +232,7 @@ static int program_refused(const struct tracer *t)
 
 int tracer_load(struct tracer *t)
 {
+	char summary[101];
 	int refused, r;
 
 	for (;;) {
@@ -244,8 +244,8 @@ int tracer_load(struct tracer *t)
 			return r;
 
 		/* One program less, and again: the others may be fine. */
-		log_summarize(t->logs[refused], t->message, sizeof(t->message));
-		program_fail(t, refused, "the kernel refused to load it: %.100s", t->message);
+		log_summarize(t->logs[refused], summary, sizeof(summary));
+		program_fail(t, refused, "the kernel refused to load it: %s", summary);
 		t->wanted[refused] = false;
 		t->logs[refused][0] = '\0';
 		if (!t->wanted[PROGRAM_READ] && !t->wanted[PROGRAM_WRITE])
@@ -339,10 +339,6 @@ int tracer_attach(struct tracer *t)
 	programs_try(t);
 	if (counts_reads(t) || counts_writes(t))
 		return 0;
-	for (int p = 0; p < PROGRAMS && !t->message[0]; p++)
-		if (!t->programs[p].attached)
-			snprintf(t->message, sizeof(t->message), "%s: %s", t->programs[p].program,
-				 t->programs[p].reason);
 	return first ? first : -ENOENT;
 }
 
@@ -415,9 +411,4 @@ int tracer_fill(const struct tracer *t, struct snapshot *s)
 	s->reads_missing = !counts_reads(t);
 	s->writes_missing = !counts_writes(t);
 	return 0;
-}
-
-const char *tracer_message(const struct tracer *t)
-{
-	return t->message;
 }

@@ -45,8 +45,7 @@ static inline void tracer_freep(struct tracer **t)
 	tracer_free(*t);
 }
 
-/* Loads what was chosen. Returns 0 or -errno (-EPERM: ask permission.h why); tracer_message() then
- * has the kernel's words. */
+/* Loads what was chosen. Returns 0 or -errno (-EPERM: ask permission.h why). */
 int tracer_load(struct tracer *t);
 
 /*
@@ -64,8 +63,5 @@ void tracer_memory(const struct tracer *t, struct tracer_memory *ret);
  * updates; says whether reads or writes are missing. Returns 0 or -errno.
  */
 int tracer_fill(const struct tracer *t, struct snapshot *s);
-
-/* Why the last phase failed, in one line; "" when there is nothing to add to the error number. */
-const char *tracer_message(const struct tracer *t);
 
 #endif
