@@ -22,6 +22,13 @@ static const char *const path_state_names[PATH_STATES] = {
 	[PATH_REMOVED] = "removed",
 };
 
+static const char *const remedy_names[REMEDIES] = {
+	[REMEDY_KERNEL] = "kernel",
+	[REMEDY_NOATIME] = "noatime",
+	[REMEDY_UNWATCH] = "unwatch",
+	[REMEDY_BATCH] = "batch",
+};
+
 const char *pipe_kind_name(enum pipe_kind kind)
 {
 	return pipe_kind_names[kind];
@@ -35,6 +42,11 @@ const char *update_kind_name(enum update_kind kind)
 const char *path_state_name(enum path_state state)
 {
 	return path_state_names[state];
+}
+
+const char *remedy_name(enum remedy remedy)
+{
+	return remedy_names[remedy];
 }
 
 void pipe_counts_add(struct pipe_counts *sum, const struct pipe_counts *add)

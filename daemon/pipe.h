@@ -46,6 +46,21 @@ struct pipe_costs {
 	double seconds[UPDATE_KINDS];
 };
 
+/* Standard errors of counts that were extrapolated; 0 where every operation was counted. */
+struct pipe_errors {
+	float reads;
+	float writes;
+};
+
+/* What would save CPU time. */
+enum remedy {
+	REMEDY_KERNEL,	/* Linux 6.15 or newer: no times on anonymous pipes */
+	REMEDY_NOATIME, /* O_NOATIME on the read end */
+	REMEDY_UNWATCH, /* nobody watches a pipe with inotify or fanotify */
+	REMEDY_BATCH,	/* operations of 4096 bytes instead of smaller ones */
+	REMEDIES,
+};
+
 struct pipe_sizes {
 	uint64_t reads[SIZE_CLASSES];
 	uint64_t writes[SIZE_CLASSES];
@@ -54,6 +69,7 @@ struct pipe_sizes {
 const char *pipe_kind_name(enum pipe_kind kind);
 const char *update_kind_name(enum update_kind kind);
 const char *path_state_name(enum path_state state);
+const char *remedy_name(enum remedy remedy);
 
 /* *sum += *add, field by field. */
 void pipe_counts_add(struct pipe_counts *sum, const struct pipe_counts *add);

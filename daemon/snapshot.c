@@ -30,6 +30,13 @@ static const char *const mode_names[SNAPSHOT_MODES] = {
 	[MODE_PROFILE] = "profile", [MODE_OFF] = "off",
 };
 
+static const char *const observer_part_names[OBSERVER_PARTS] = {
+	[OBSERVER_PROGRAMS] = "programs",
+	[OBSERVER_BURSTS] = "bursts",
+	[OBSERVER_SAMPLING] = "sampling",
+	[OBSERVER_DAEMON] = "daemon",
+};
+
 const char *snapshot_state_name(enum snapshot_state state)
 {
 	return state_names[state];
@@ -38,6 +45,11 @@ const char *snapshot_state_name(enum snapshot_state state)
 const char *snapshot_mode_name(enum snapshot_mode mode)
 {
 	return mode_names[mode];
+}
+
+const char *observer_part_name(enum observer_part part)
+{
+	return observer_part_names[part];
 }
 
 struct snapshot *snapshot_new(void)
@@ -58,6 +70,7 @@ struct snapshot *snapshot_new(void)
 	s->clocksource = "";
 	s->counting_reason = "";
 	s->sampling_reason = "";
+	s->watchers_reason = "";
 	for (size_t p = 0; p < PIPE_KINDS; p++)
 		for (size_t u = 0; u < UPDATE_KINDS; u++)
 			s->paths[p][u].reason = "";
@@ -88,6 +101,7 @@ struct snapshot *snapshot_unref(struct snapshot *s)
 	free(s->programs);
 	free(s->maps);
 	free(s->losses);
+	free(s->watchers);
 	free(s);
 	return NULL;
 }
@@ -187,6 +201,11 @@ struct snapshot_loss *snapshot_add_loss(struct snapshot *s)
 	return l;
 }
 
+struct snapshot_watcher *snapshot_add_watcher(struct snapshot *s)
+{
+	return append((void **)&s->watchers, &s->n_watchers, sizeof(struct snapshot_watcher));
+}
+
 static uint64_t operations(const struct pipe_counts counts[PIPE_KINDS])
 {
 	uint64_t sum = 0;
@@ -206,6 +225,8 @@ static int compare_processes(const void *left, const void *right)
 	int c;
 
 	c = COMPARE(b->cost_seconds, a->cost_seconds);
+	if (c == 0)
+		c = COMPARE(b->pipe_cpu_seconds, a->pipe_cpu_seconds);
 	if (c == 0)
 		c = COMPARE(operations(b->counts), operations(a->counts));
 	if (c == 0)
@@ -228,6 +249,8 @@ static int compare_groups(const void *left, const void *right)
 	c = COMPARE(group_is_other(a), group_is_other(b));
 	if (c == 0)
 		c = COMPARE(b->cost_seconds, a->cost_seconds);
+	if (c == 0)
+		c = COMPARE(b->pipe_cpu_seconds, a->pipe_cpu_seconds);
 	if (c == 0)
 		c = COMPARE(operations(b->counts), operations(a->counts));
 	if (c == 0)
@@ -260,9 +283,15 @@ void snapshot_finish(struct snapshot *s)
 		qsort(s->groups, s->n_groups, sizeof(*s->groups), compare_groups);
 
 	memset(s->totals, 0, sizeof(s->totals));
-	for (size_t i = 0; i < s->n_groups; i++)
-		for (size_t p = 0; p < PIPE_KINDS; p++)
+	memset(s->total_costs, 0, sizeof(s->total_costs));
+	s->total_batch_seconds = 0;
+	for (size_t i = 0; i < s->n_groups; i++) {
+		for (size_t p = 0; p < PIPE_KINDS; p++) {
 			pipe_counts_add(&s->totals[p], &s->groups[i].counts[p]);
+			pipe_costs_add(&s->total_costs[p], &s->groups[i].costs[p]);
+		}
+		s->total_batch_seconds += s->groups[i].batch_seconds;
+	}
 
 	s->tracked_processes = 0;
 	for (size_t i = 0; i < s->n_processes; i++)
@@ -286,8 +315,48 @@ bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum upd
 	const struct pipe_counts none = {};
 	uint64_t updates;
 
+	/* Which operations notify somebody does not follow from counts: the time is sampled. */
+	if (kind == UPDATE_FSNOTIFY)
+		return s->sampling && s->sampling_sees[kind] &&
+		       s->paths[pipe][kind].state == PATH_PAID;
 	return s->unit_costs[pipe][kind].whole.known &&
 	       snapshot_updates(s, pipe, kind, &none, &updates);
+}
+
+static bool saving_of(const struct snapshot *s, enum pipe_kind pipe, enum update_kind kind,
+		      const struct pipe_costs costs[PIPE_KINDS], double *sum)
+{
+	if (!snapshot_cost_known(s, pipe, kind))
+		return false;
+	*sum += costs[pipe].seconds[kind];
+	return true;
+}
+
+bool snapshot_saving(const struct snapshot *s, enum remedy remedy,
+		     const struct pipe_costs costs[PIPE_KINDS], double batch_seconds,
+		     double *ret_seconds)
+{
+	double sum = 0;
+	bool known = false;
+
+	switch (remedy) {
+	case REMEDY_KERNEL:
+		known |= saving_of(s, PIPE_ANONYMOUS, UPDATE_ATIME, costs, &sum);
+		known |= saving_of(s, PIPE_ANONYMOUS, UPDATE_CMTIME, costs, &sum);
+		break;
+	case REMEDY_NOATIME:
+		for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+			known |= saving_of(s, pipe, UPDATE_ATIME, costs, &sum);
+		break;
+	case REMEDY_UNWATCH:
+		for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+			known |= saving_of(s, pipe, UPDATE_FSNOTIFY, costs, &sum);
+		break;
+	default: known = s->counting && s->observer.operation.known; sum = batch_seconds;
+	}
+	if (known)
+		*ret_seconds = sum;
+	return known;
 }
 
 const struct snapshot_process *snapshot_find_process(const struct snapshot *s, uint32_t pid)

@@ -17,6 +17,9 @@
 #include "cost.h"
 #include "pipe.h"
 
+/* The time that the measured overhead is of. */
+#define OBSERVER_SEC 10
+
 /* 15 bytes of comm, each rendered as at most four characters, and a NUL. */
 #define SNAPSHOT_COMM_MAX 64
 
@@ -34,7 +37,16 @@ struct snapshot_process {
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS]; /* where snapshot_cost_known() */
 	double cost_seconds;		     /* the sum of what is known of them */
-	double pipe_cpu_seconds;	     /* where sampling */
+	struct pipe_errors errors[PIPE_KINDS];
+	double batch_seconds;		      /* what operations of 4096 bytes would have saved; see
+						 snapshot_saving() */
+	double pipe_cpu_seconds;	      /* where sampling */
+	double sampled_seconds[UPDATE_KINDS]; /* where sampling, of the kinds that it sees */
+	/* Of its own CPU time since it has been watched; read for the costliest live processes
+	 * only. */
+	bool cpu_known;
+	double cpu_seconds;
+	double cpu_share; /* cost_seconds of the same time over it, 0 to 1 */
 	struct pipe_sizes sizes[PIPE_KINDS];
 
 	/* With pid_label: it has series of its own, of what it did in its present group. */
@@ -52,9 +64,20 @@ struct snapshot_group {
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS]; /* where snapshot_cost_known() */
 	double cost_seconds;		     /* the sum of what is known of them */
-	double pipe_cpu_seconds;	     /* where sampling */
-	struct pipe_counts rest[PIPE_KINDS]; /* counts less what processes have series for */
+	struct pipe_errors errors[PIPE_KINDS];
+	double batch_seconds;		      /* what operations of 4096 bytes would have saved; see
+						 snapshot_saving() */
+	double pipe_cpu_seconds;	      /* where sampling */
+	double sampled_seconds[UPDATE_KINDS]; /* where sampling, of the kinds that it sees */
+	struct pipe_counts rest[PIPE_KINDS];  /* counts less what processes have series for */
 };
+
+/* One of the alternatives of a word-valued metric such as pipewatch_mode. */
+enum snapshot_state { STATE_STARTING, STATE_RUNNING, STATE_DEGRADED, SNAPSHOT_STATES };
+enum snapshot_mode { MODE_AUTO, MODE_EXACT, MODE_BURST, MODE_PROFILE, MODE_OFF, SNAPSHOT_MODES };
+
+const char *snapshot_state_name(enum snapshot_state state);
+const char *snapshot_mode_name(enum snapshot_mode mode);
 
 struct snapshot_path {
 	enum path_state state;
@@ -68,6 +91,39 @@ struct snapshot_program {
 	bool attached;
 	const char *reason; /* why it is not attached; "" when it is */
 	uint64_t missed;    /* runs that the kernel skipped */
+	double run_seconds; /* mean of a run as the kernel timed it at the start; 0: not timed */
+};
+
+/* Where the daemon's own cost comes from. */
+enum observer_part {
+	OBSERVER_PROGRAMS, /* the programs that count, in the processes that they count */
+	OBSERVER_BURSTS,   /* timed bursts, likewise */
+	OBSERVER_SAMPLING, /* the sampling program, on all CPUs */
+	OBSERVER_DAEMON,   /* the daemon's own processes */
+	OBSERVER_PARTS,
+};
+
+const char *observer_part_name(enum observer_part part);
+
+/* What watching costs. */
+struct snapshot_observer {
+	struct cost_figure operation;	    /* one pipe operation of our own that is not counted */
+	struct cost_figure counting;	    /* what counting adds to it */
+	double cpu_seconds[OBSERVER_PARTS]; /* so far; counters */
+	/* Of the last OBSERVER_SEC or since the mode changed: own cost over the time that was spent
+	 * in pipe operations. */
+	struct cost_figure overhead; /* .seconds is a ratio here; unknown with a reason */
+	/* What the governor expects of each mode, as CPU seconds per second, and what it allows;
+	 * negative: not known. */
+	double predicted[SNAPSHOT_MODES];
+	double allowed;
+};
+
+/* Who watches pipes with inotify or fanotify, so that all pipes pay for fsnotify. */
+struct snapshot_watcher {
+	uint32_t pid;
+	char comm[SNAPSHOT_COMM_MAX];
+	uint32_t watches;
 };
 
 struct snapshot_map {
@@ -80,13 +136,6 @@ struct snapshot_loss {
 	const char *reason;
 	uint64_t updates;
 };
-
-/* One of the alternatives of a word-valued metric such as pipewatch_mode. */
-enum snapshot_state { STATE_STARTING, STATE_RUNNING, STATE_DEGRADED, SNAPSHOT_STATES };
-enum snapshot_mode { MODE_AUTO, MODE_EXACT, MODE_BURST, MODE_PROFILE, MODE_OFF, SNAPSHOT_MODES };
-
-const char *snapshot_state_name(enum snapshot_state state);
-const char *snapshot_mode_name(enum snapshot_mode mode);
 
 struct snapshot {
 	unsigned int n_refs;
@@ -101,6 +150,7 @@ struct snapshot {
 	enum snapshot_mode configured_mode; /* what was asked for */
 	const char *mode_reason;
 	double budget_ratio; /* of the time spent in pipe operations */
+	struct snapshot_observer observer;
 
 	/* the kernel */
 	const char *kernel_release;
@@ -114,11 +164,19 @@ struct snapshot {
 	size_t n_programs;
 
 	/*
-	 * The counts. When counting is false none of what follows was measured: publishers leave it
-	 * out and give counting_reason instead.
+	 * The counts. When counting is false nothing was counted since the start: publishers leave
+	 * counts out and give counting_reason instead. When it is true but the coverage is 0, they
+	 * stand still.
 	 */
 	bool counting;
 	const char *counting_reason; /* "" when counting */
+	/* Share of the time in which operations are counted now: 1 in exact mode, the windows'
+	 * share in burst mode, 0 in the others. Below 1 the counts are extrapolated. */
+	double coverage_ratio;
+	bool estimated; /* some of the counts were extrapolated: see the errors */
+	/* In burst mode: a process that was in no window has made fewer operations than this, with
+	 * 95 % confidence; 0 in other modes. */
+	double unseen_operations_max;
 	/* While counting, one of these can be missing, with every figure that follows from it;
 	 * programs has the reason. */
 	bool reads_missing;
@@ -127,6 +185,13 @@ struct snapshot {
 	/* CPU time in pipe operations is sampled; when not, why. */
 	bool sampling;
 	const char *sampling_reason; /* "" when sampling */
+	bool sampling_sees[UPDATE_KINDS];
+	uint64_t sampling_lost; /* samples in pipe operations that there was no room for */
+
+	/* Who watches pipes, as far as that can be seen; why not all of them, "" when all. */
+	struct snapshot_watcher *watchers;
+	size_t n_watchers;
+	const char *watchers_reason;
 
 	bool pid_label;			    /* processes have series of their own */
 	struct snapshot_process *processes; /* by cost, then by operations, descending */
@@ -135,6 +200,9 @@ struct snapshot {
 	struct snapshot_group *groups; /* likewise; (other), if any, is last */
 	size_t n_groups;
 	struct pipe_counts totals[PIPE_KINDS]; /* equals the sum over groups */
+	struct pipe_errors total_errors[PIPE_KINDS];
+	struct pipe_costs total_costs[PIPE_KINDS]; /* likewise */
+	double total_batch_seconds;		   /* likewise */
 	struct pipe_sizes sizes[PIPE_KINDS];
 	uint64_t unattributed_operations; /* those in (other) whose thread found no free slot */
 
@@ -170,6 +238,7 @@ struct snapshot_group *snapshot_add_group(struct snapshot *s);
 struct snapshot_program *snapshot_add_program(struct snapshot *s);
 struct snapshot_map *snapshot_add_map(struct snapshot *s);
 struct snapshot_loss *snapshot_add_loss(struct snapshot *s);
+struct snapshot_watcher *snapshot_add_watcher(struct snapshot *s);
 
 /* Sorts, and computes what is derived: sums of costs, totals from groups, tracked_processes. Call
  * once, when filled. */
@@ -184,6 +253,15 @@ bool snapshot_updates(const struct snapshot *s, enum pipe_kind pipe, enum update
 
 /* Are the costs of updates of @kind on @pipe among the costs of processes and groups? */
 bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum update_kind kind);
+
+/*
+ * CPU seconds that @remedy would have saved so far somebody with these costs. Returns false,
+ * leaving *ret_seconds alone, where that is not known or the remedy has nothing to save on this
+ * kernel.
+ */
+bool snapshot_saving(const struct snapshot *s, enum remedy remedy,
+		     const struct pipe_costs costs[PIPE_KINDS], double batch_seconds,
+		     double *ret_seconds);
 
 /* The process with @pid; a live one before an exited one. NULL if there is none. */
 const struct snapshot_process *snapshot_find_process(const struct snapshot *s, uint32_t pid);
