@@ -25,6 +25,7 @@ struct group {
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
 	double pipe_cpu_seconds;
+	double sampled_seconds[UPDATE_KINDS];
 	struct pipe_counts
 		listed[PIPE_KINDS]; /* scratch of accounts_fill(): what processes have series for */
 	UT_hash_handle hh;
@@ -47,6 +48,7 @@ struct account {
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
 	double pipe_cpu_seconds;
+	double sampled_seconds[UPDATE_KINDS];
 	struct pipe_counts in_group[PIPE_KINDS]; /* of these, booked on the present group */
 	bool listed;				 /* scratch of accounts_fill() */
 	struct pipe_sizes sizes[PIPE_KINDS];
@@ -247,6 +249,30 @@ void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottim
 	(p ? group_of(a, p) : &a->other)->pipe_cpu_seconds += seconds;
 }
 
+void accounts_book_updates(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+			   const double seconds[UPDATE_KINDS])
+{
+	struct account *p = account_find(a, tgid, start_boottime_ns);
+	struct group *g = p ? group_of(a, p) : &a->other;
+
+	for (int kind = 0; kind < UPDATE_KINDS; kind++) {
+		if (p)
+			p->sampled_seconds[kind] += seconds[kind];
+		g->sampled_seconds[kind] += seconds[kind];
+	}
+}
+
+void accounts_book_fsnotify(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+			    enum pipe_kind pipe, double seconds)
+{
+	struct account *p = account_find(a, tgid, start_boottime_ns);
+	struct group *g = p ? group_of(a, p) : &a->other;
+
+	if (p)
+		p->costs[pipe].seconds[UPDATE_FSNOTIFY] += seconds;
+	g->costs[pipe].seconds[UPDATE_FSNOTIFY] += seconds;
+}
+
 /* What updates cost that follow from @counts. */
 static void costs_of(const struct accounts *a, enum pipe_kind pipe,
 		     const struct pipe_counts *counts, struct pipe_costs *ret)
@@ -266,7 +292,7 @@ void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update
 {
 	bool first = a->unit_costs[pipe][kind] == 0;
 
-	if (!(seconds > 0))
+	if (kind == UPDATE_FSNOTIFY || !(seconds > 0))
 		return;
 	a->unit_costs[pipe][kind] = seconds;
 	if (!first)
@@ -374,6 +400,7 @@ static int group_fill(const struct group *g, const char *unit, const char *comm,
 	memcpy(out->counts, g->counts, sizeof(out->counts));
 	memcpy(out->costs, g->costs, sizeof(out->costs));
 	out->pipe_cpu_seconds = g->pipe_cpu_seconds;
+	memcpy(out->sampled_seconds, g->sampled_seconds, sizeof(out->sampled_seconds));
 	memcpy(out->rest, g->counts, sizeof(out->rest));
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		pipe_counts_subtract(&out->rest[pipe], &g->listed[pipe]);
@@ -396,6 +423,7 @@ static int account_fill(const struct account *p, uint64_t boot_usec, struct snap
 	memcpy(out->counts, p->counts, sizeof(out->counts));
 	memcpy(out->costs, p->costs, sizeof(out->costs));
 	out->pipe_cpu_seconds = p->pipe_cpu_seconds;
+	memcpy(out->sampled_seconds, p->sampled_seconds, sizeof(out->sampled_seconds));
 	out->has_series = p->listed;
 	memcpy(out->series, p->in_group, sizeof(out->series));
 	memcpy(out->sizes, p->sizes, sizeof(out->sizes));
