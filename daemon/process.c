@@ -8,6 +8,8 @@
 
 #include "util.h"
 
+#define FLAG_KERNEL_THREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
+
 uint64_t process_ticks(uint64_t start_boottime_ns)
 {
 	return start_boottime_ns / (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -17,7 +19,7 @@ int process_parse(const char *stat, size_t length, struct process *ret)
 {
 	const char *open, *close;
 	char state, rest[1024], *field, *end;
-	unsigned long long user = 0, system = 0, threads = 0, start = 0;
+	unsigned long long flags = 0, user = 0, system = 0, threads = 0, start = 0;
 	int n = 3;
 
 	/* "PID (comm) S …": comm may hold anything, parentheses and newlines included. */
@@ -40,6 +42,7 @@ int process_parse(const char *stat, size_t length, struct process *ret)
 		char *junk;
 
 		switch (++n) {
+		case 9: number = &flags; break;
 		case 14: number = &user; break;
 		case 15: number = &system; break;
 		case 20: number = &threads; break;
@@ -61,6 +64,7 @@ int process_parse(const char *stat, size_t length, struct process *ret)
 	memcpy(ret->comm, open + 1, close - open - 1);
 	ret->start_ticks = start;
 	ret->cpu_ticks = user + system;
+	ret->kernel_thread = flags & FLAG_KERNEL_THREAD;
 	ret->ended = (state == 'Z' || state == 'X') && threads <= 1;
 	return 0;
 }
