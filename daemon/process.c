@@ -63,8 +63,8 @@ int process_parse(const char *stat, size_t length, struct process *ret)
 	memset(ret, 0, sizeof(*ret));
 	memcpy(ret->comm, open + 1, close - open - 1);
 	ret->start_ticks = start;
-	ret->cpu_ticks = user + system;
 	ret->kernel_thread = flags & FLAG_KERNEL_THREAD;
+	ret->cpu_ticks = user + system;
 	ret->ended = (state == 'Z' || state == 'X') && threads <= 1;
 	return 0;
 }
