@@ -14,7 +14,6 @@
 #include "permission.h"
 #include "pipewatch/api.h"
 #include "symbols.h"
-#include "tracer.h"
 #include "util.h"
 #include "verdict.h"
 
