@@ -18,9 +18,8 @@
 #include "util.h"
 #include "watchers.h"
 
-/* From one look at rates and modes to the next; the longer one where nothing happens. */
-#define LOOK_USEC      UINT64_C(1000000)
-#define LOOK_IDLE_USEC UINT64_C(4000000)
+/* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
+#define LOOK_USEC UINT64_C(1000000)
 
 /* Bursts may take that share of what is allowed. */
 #define BURSTS_SHARE 0.2
@@ -273,9 +272,11 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 	operation_cost_init(&m->cost);
 	if (setup->mode != MODE_OFF && sampling_start(m) == -ENOMEM)
 		return -ENOMEM;
-	m->looked_usec = monotonic_usec();
-	observer_look(m->observer, m->looked_usec);
 	mode_choose(m);
+	/* What starting took is not what running takes. */
+	m->looked_usec = monotonic_usec();
+	m->look_usec = m->looked_usec + LOOK_USEC;
+	observer_look(m->observer, m->looked_usec);
 
 	*ret_measurement = m;
 	m = NULL;
@@ -340,8 +341,10 @@ static double rate_find(struct measurement *m, double seconds)
 
 	m->operations = operations;
 	m->pipe_cpu_seconds = pipe_cpu;
+	/* Before the first window it is what it was before. */
 	if (m->counting && counting_in_windows(m->counting))
-		return counting_window_rate(m->counting);
+		return counting_window_rate(m->counting) >= 0 ? counting_window_rate(m->counting)
+							      : m->operations_per_second;
 	if (m->counting)
 		return booked / seconds;
 	/* What is sampled is the time within the pipe's functions, most of an operation. */
@@ -406,7 +409,7 @@ static void look(struct measurement *m, uint64_t now_usec)
 		sampling_refresh(m->sampling);
 	watchers_step(m, now_usec);
 	mode_choose(m);
-	m->look_usec = now_usec + (m->operations_per_second > 0 ? LOOK_USEC : LOOK_IDLE_USEC);
+	m->look_usec = now_usec + LOOK_USEC;
 }
 
 /* A/B has been measured anew, with the programs or without. */
@@ -453,7 +456,7 @@ uint64_t measurement_step(struct measurement *m)
 	uint64_t now_usec = monotonic_usec(), next_usec, window_usec = UINT64_MAX;
 
 	if (m->setup.mode == MODE_OFF)
-		return LOOK_IDLE_USEC;
+		return LOOK_USEC;
 	if (now_usec >= m->look_usec)
 		look(m, now_usec);
 	if (m->counting)
