@@ -96,8 +96,8 @@ measure_watched() {
 measure() {
 	local kernel=$1 case_ noatime empty atime
 	output=$(guest -k "$kernel" -i -t 300 -- "$run"'
-		run anonymous -t 800; run noatime -t 200 -a; run fifo -t 800 -f; run fifo-noatime -t 200 -f -a
-		watched; run empty -t 500 -z; run fifo-empty -t 500 -z -f')
+		run anonymous -F 4999 -t 1500; run noatime -t 200 -a; run fifo -F 4999 -t 1500 -f; run fifo-noatime -t 200 -f -a
+		watched; run empty -F 4999 -t 1000 -z; run fifo-empty -F 4999 -t 1000 -z -f')
 	is "$kernel: it runs" $? 0
 
 	for case_ in anonymous fifo; do
