@@ -31,7 +31,7 @@ struct sampler {
 	int alive;
 	unsigned int frequency_hz;
 	uint32_t max_processes;
-	uint64_t lost;
+	uint64_t lost, taken;
 };
 
 static struct sampler the_sampler;
@@ -79,6 +79,11 @@ bool sampler_sees(const struct sampler *s, enum update_kind kind)
 uint64_t sampler_lost(const struct sampler *s)
 {
 	return s->lost;
+}
+
+uint64_t sampler_taken(const struct sampler *s)
+{
+	return s->taken;
 }
 
 static struct sampling *sampling_of(struct accounts *a)
@@ -324,6 +329,8 @@ static void test_what_is_seen(void **state)
 	assert_false(out->sampling_sees[UPDATE_CMTIME]);
 	assert_true(out->sampling_sees[UPDATE_FSNOTIFY]);
 	assert_int_equal(out->sampling_lost, 42);
+	the_sampler.taken = 43;
+	assert_int_equal(sampling_taken(s), 43);
 }
 
 /* By name, which is any bytes and changes; with what had no room for itself on (other). */
