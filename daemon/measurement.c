@@ -129,6 +129,9 @@ static int sampling_start(struct measurement *m)
 
 	if (m->sampling)
 		return 0;
+	/* Where bpf(2) is out of the question it must not be called at all. */
+	if (m->setup.refusal(m->setup.userdata, 0, m->sampling_reason, sizeof(m->sampling_reason)))
+		return -EPERM;
 	m->samples = 0;
 	r = sampling_new(m->setup.sample_frequency_hz, m->setup.max_threads, m->accounts,
 			 m->cgroups, m->sampling_reason, sizeof(m->sampling_reason), &m->sampling);
@@ -283,7 +286,9 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 	if (setup->mode != MODE_OFF && sampling_start(m) == -ENOMEM)
 		return -ENOMEM;
 	mode_choose(m);
-	/* What starting took is not what running takes. */
+	/* What starting took is not what running takes, and what our own threads claimed for it is
+	 * free again. */
+	measurement_collect(m, false);
 	look_begin(m);
 
 	*ret_measurement = m;

@@ -147,6 +147,14 @@ static struct config_values values_of(const struct config *config)
 	};
 }
 
+static int silence(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	(void)level;
+	(void)format;
+	(void)arguments;
+	return 0;
+}
+
 /* All but the measuring: what --check needs too. */
 static int service_prepare(const struct config *config, struct service **ret_service)
 {
@@ -166,6 +174,8 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 	if (r < 0)
 		return r;
 	find_verdict(s);
+	/* What libbpf would print is in the programs' logs and our messages. */
+	libbpf_set_print(silence);
 
 	*ret_service = s;
 	s = NULL;

@@ -129,14 +129,6 @@ static void hooks_choose(struct tracer *t, const struct btf *btf)
 	}
 }
 
-static int silence(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	(void)level;
-	(void)format;
-	(void)arguments;
-	return 0;
-}
-
 /* Opens a fresh skeleton with what is still wanted: an object that failed to load cannot be loaded
  * again. */
 static int skeleton_open(struct tracer *t)
@@ -183,8 +175,6 @@ int tracer_open(uint32_t max_threads, struct tracer **ret_tracer)
 			return -ENOMEM;
 	}
 
-	/* What libbpf would print is in the programs' logs and our messages. */
-	libbpf_set_print(silence);
 	btf = btf__load_vmlinux_btf();
 	if (!btf)
 		return errno == EPERM || errno == EACCES || errno == ENOMEM ? -errno : -ENOENT;

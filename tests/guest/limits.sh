@@ -74,11 +74,11 @@ scrape
 is "100 processes where 8 have room" "$(total pipewatch_pipe_writes_total 'comm="flock"') \
 $(metric "pipewatch_pipe_writes_total$other") $(metric "pipewatch_pipe_reads_total$other") \
 $(metric pipewatch_unattributed_operations_total)" "80 920 920 1840"
-is "8 of them are tracked" "$(metric pipewatch_tracked_processes)" 8
+is "8 of them have claims" "$(claims)" 8
 killall -9 steps
 wait $flock
 settle 0
-is "they leave nothing" "$(claims) $(metric pipewatch_tracked_processes)" "0 0"
+is "they leave nothing" "$(claims)" 0
 stop_daemon
 
 # What the gauge says is what is in the map. Before any pipe of the shell.
