@@ -12,7 +12,7 @@
 
 static void complain(const char *message, bool utf8)
 {
-	char safe[4 * sizeof(((struct failure *)0)->message)];
+	char safe[TEXT_SAFE_FACTOR * sizeof(((struct failure *)0)->message)];
 
 	text_safe(message, utf8, safe, sizeof(safe));
 	fprintf(stderr, "pipewatchctl: %s\n", safe);

@@ -42,7 +42,7 @@ static struct json_object *get(struct json_object *object, const char *key, enum
 static const char *keep(struct reader *r, const char *bytes, size_t length)
 {
 	struct model_string *string;
-	size_t size = length * 4 + 1;
+	size_t size = length * TEXT_SAFE_FACTOR + 1;
 
 	string = malloc(sizeof(*string) + size);
 	if (!string) {

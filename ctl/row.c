@@ -4,7 +4,8 @@
 static void add_count(struct count *sum, struct count add)
 {
 	sum->known = sum->known || add.known;
-	sum->value += add.value;
+	if (__builtin_add_overflow(sum->value, add.value, &sum->value))
+		sum->value = UINT64_MAX;
 }
 
 static void add_amount(struct amount *sum, struct amount add)

@@ -163,7 +163,7 @@ static void say_worth(struct view *v)
 		snprintf(of_pipes, sizeof(of_pipes),
 			 ", and %s of the time spent in pipe operations",
 			 text_ratio(cost.value / pipes.value, share));
-	say(v, "%s: they took %s of CPU time in %s, %s of one CPU%s.",
+	say(v, "%s: these updates took %s of CPU time in %s, %s of one CPU%s.",
 	    rate >= A_LOT      ? "Yes"
 	    : rate >= A_LITTLE ? "A little"
 			       : "Hardly",

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <libsmartcols/libsmartcols.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util.h"
 
@@ -33,12 +34,11 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 				  o->terminal ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
 	scols_table_set_termwidth(t->table, o->width);
 	for (size_t i = 0; i < n; i++) {
-		struct libscols_column *column = scols_table_new_column(
+		const struct libscols_column *column = scols_table_new_column(
 			t->table, columns[i].name, 0,
 			columns[i].align == TABLE_RIGHT ? SCOLS_FL_RIGHT : SCOLS_FL_TRUNC);
 
-		/* What is safe already is not to be escaped again. */
-		if (!column || scols_column_set_safechars(column, "\\") < 0)
+		if (!column)
 			t->error = -ENOMEM;
 	}
 	return t;
@@ -61,12 +61,23 @@ void table_line(struct table *t)
 		t->error = -ENOMEM;
 }
 
+/*
+ * libsmartcols takes room for an escape of its own in place of the \x of ours, and a column would
+ * not be straight: in cells it is \X.
+ */
 void table_cell(struct table *t, const char *text)
 {
+	char *copy;
+
 	if (t->error)
 		return;
-	if (scols_line_set_data(t->line, t->next++, *text ? text : "-") < 0)
+	copy = strdup(*text ? text : "-");
+	if (!copy || scols_line_refer_data(t->line, t->next++, copy) < 0) {
 		t->error = -ENOMEM;
+		return;
+	}
+	for (char *at = copy; (at = strstr(at, "\\x")); at++)
+		at[1] = 'X';
 }
 
 void table_paint(struct table *t, enum paint paint)

@@ -74,7 +74,7 @@ size_t text_safe(const char *bytes, bool utf8, char *ret, size_t ret_size)
 		if (n > 0 && !harmful(code) && (code < 0x80 || utf8)) {
 			memcpy(escaped, s, n);
 			m = n;
-		} else if (n <= 1) {
+		} else if (n == 0) {
 			m = (size_t)snprintf(escaped, sizeof(escaped), "\\x%02x", *s);
 		} else {
 			m = (size_t)snprintf(escaped, sizeof(escaped),
@@ -93,8 +93,7 @@ size_t text_safe(const char *bytes, bool utf8, char *ret, size_t ret_size)
 
 char *text_safe_new(const char *bytes, bool utf8)
 {
-	/* A byte becomes \xNN; only characters of two bytes and more become longer escapes. */
-	size_t size = strlen(bytes) * 4 + 1;
+	size_t size = strlen(bytes) * TEXT_SAFE_FACTOR + 1;
 	char *safe = malloc(size);
 
 	if (safe)
@@ -234,6 +233,8 @@ static void three_digits(double value, const char *unit, char *ret)
 
 const char *text_seconds(double value, char *ret)
 {
+	char whole[TEXT_NUMBER_MAX];
+
 	if (value < 0 || !isfinite(value))
 		snprintf(ret, TEXT_NUMBER_MAX, "?");
 	else if (value == 0)
@@ -247,8 +248,8 @@ const char *text_seconds(double value, char *ret)
 	else if (value < 999.5)
 		three_digits(value, " s", ret);
 	else if (value < 1e15)
-		snprintf(strcpy(ret, ""), TEXT_NUMBER_MAX, "%s s",
-			 text_count((uint64_t)(value + 0.5), (char[TEXT_NUMBER_MAX]){ 0 }));
+		snprintf(ret, TEXT_NUMBER_MAX, "%.30s s",
+			 text_count((uint64_t)(value + 0.5), whole));
 	else
 		snprintf(ret, TEXT_NUMBER_MAX, "%.3g s", value);
 	return ret;
@@ -274,7 +275,7 @@ const char *text_ratio(double value, char *ret)
 
 const char *text_rate(double value, char *ret)
 {
-	static const char units[][2] = { "", "k", "M", "G", "T", "P" };
+	static const char units[][2] = { "", "k", "M", "G", "T", "P", "E" };
 	size_t unit = 0;
 
 	if (value < 0 || !isfinite(value)) {

@@ -10,14 +10,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* An input byte becomes at most as many characters. */
-#define TEXT_SAFE_MAX 10
+/* The longest escape, and how many characters a byte becomes at most. */
+#define TEXT_SAFE_MAX	 10
+#define TEXT_SAFE_FACTOR 6
 
 /*
  * Writes @bytes to @ret so that no terminal obeys or hides any of it: control characters, bytes
- * that are no UTF-8, and characters that show nothing or turn the text around become \xNN, \uNNNN
- * or \UNNNNNNNN. Other characters beyond ASCII are kept where @utf8. In a small @ret_size the text
- * ends early, never inside a character. Returns the length.
+ * that are no UTF-8, and characters that show nothing or turn the text around become \xNN (bytes),
+ * \uNNNN or \UNNNNNNNN. Other characters beyond ASCII are kept where @utf8. In a small @ret_size
+ * the text ends early, never inside a character. Returns the length.
  */
 size_t text_safe(const char *bytes, bool utf8, char *ret, size_t ret_size);
 
