@@ -326,14 +326,16 @@ static int parse(const char *text, struct json_object **ret_json)
 {
 	struct json_tokener *tokener = json_tokener_new();
 	struct json_object *json;
-	size_t length = strlen(text);
+	size_t length = strlen(text), end;
 	int r = 0;
 
 	if (!tokener)
 		return -ENOMEM;
 	json = length < INT32_MAX ? json_tokener_parse_ex(tokener, text, (int)length + 1) : NULL;
-	/* Every pipewatchd names its version. */
-	if (!json || !get(json, "version", json_type_string))
+	/* Nothing but blanks follows, and every pipewatchd names its version. */
+	end = json_tokener_get_parse_end(tokener);
+	if (!json || text[end + strspn(text + end, " \n")] ||
+	    !get(json, "version", json_type_string))
 		r = -EBADMSG;
 	json_tokener_free(tokener);
 	if (r < 0)

@@ -228,7 +228,7 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 					.seconds = 5 } };
 	error_t r;
 
-	r = argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &p);
+	r = argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL, &p);
 	if (r != 0)
 		return r == ENOMEM ? -ENOMEM : -EINVAL;
 	*ret_options = p.options;
