@@ -10,7 +10,10 @@
 
 #include "util.h"
 
-#define ADDRESS_SYSTEM	"unix:path=/run/dbus/system_bus_socket"
+#define ADDRESS_SYSTEM "unix:path=/run/dbus/system_bus_socket"
+#define NOT_AN_ADDRESS                                                                       \
+	"\"%s\" is no address of a bus. Allowed are system, session, and addresses such as " \
+	"unix:path=/run/dbus/system_bus_socket."
 #define PROPERTIES	"org.freedesktop.DBus.Properties"
 #define VERSION_TIMEOUT 2
 #define USEC_PER_SEC	UINT64_C(1000000)
@@ -61,6 +64,11 @@ static int resolve(const char *bus, char **ret_address, struct failure *f)
 	} else {
 		address = bus;
 	}
+	/* Others have the name of a host to be looked up, or of a program to be run. */
+	for (const char *part = address; part;
+	     part = strchr(part, ';') ? strchr(part, ';') + 1 : NULL)
+		if (strncmp(part, "unix:", strlen("unix:")) != 0)
+			return failure_set(f, PIPEWATCH_EXIT_USAGE, NOT_AN_ADDRESS, address);
 	*ret_address = strdup(address);
 	return *ret_address ? 0 : failure_os(f, "Naming the bus failed", ENOMEM);
 }
@@ -166,14 +174,7 @@ static int explain_connection(const struct client *c, int error, struct failure 
 				   "The bus at %s does not let this user in (%s). Try as another "
 				   "user, or with sudo.",
 				   c->address, strerror(-error));
-	case EINVAL:
-	case EAFNOSUPPORT:
-	case EPROTONOSUPPORT:
-		return failure_set(
-			f, PIPEWATCH_EXIT_USAGE,
-			"\"%s\" is no address of a bus. Allowed are system, session, and "
-			"addresses such as unix:path=/run/dbus/system_bus_socket.",
-			c->address);
+	case EINVAL: return failure_set(f, PIPEWATCH_EXIT_USAGE, NOT_AN_ADDRESS, c->address);
 	case ETIMEDOUT:
 		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
 				   "The bus at %s did not take us in within %d seconds. %s",

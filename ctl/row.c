@@ -167,7 +167,7 @@ int row_best_remedy(const struct model_row *row)
 const char *row_remedy_text(int remedy)
 {
 	static const char *const texts[MODEL_REMEDIES] = {
-		[MODEL_KERNEL] = "a kernel that makes no such updates (Linux 6.15 or newer)",
+		[MODEL_KERNEL] = "Linux 6.15 or newer",
 		[MODEL_NOATIME] = "O_NOATIME on the read ends",
 		[MODEL_UNWATCH] = "ending the watches on pipes",
 		[MODEL_BATCH] = "reads and writes of 4096 bytes instead of small ones",

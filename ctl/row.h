@@ -26,7 +26,7 @@ struct amount row_cost(const struct model_row *row);
 /* The remedy that saves most, or -1 where none is known to save anything. */
 int row_best_remedy(const struct model_row *row);
 
-/* As sentences name a remedy: "a kernel that makes no such updates (Linux 6.15 or newer)". */
+/* As sentences name a remedy: "Linux 6.15 or newer". */
 const char *row_remedy_text(int remedy);
 
 #endif

@@ -136,11 +136,11 @@ static void say_remedy(struct view *v)
 	else if (best < 0)
 		say(v, "No remedy is known to save anything.");
 	else if (m->seconds > 0)
-		say(v, "The best remedy is %s: it would have saved %s, %s of one CPU.",
-		    row_remedy_text(best), text_seconds(m->host.savings[best].value, seconds),
+		say(v, "What would help most is %s: %s less, %s of one CPU.", row_remedy_text(best),
+		    text_seconds(m->host.savings[best].value, seconds),
 		    text_ratio(m->host.savings[best].value / m->seconds, ratio));
 	else
-		say(v, "The best remedy is %s: it would have saved %s.", row_remedy_text(best),
+		say(v, "What would help most is %s: %s less.", row_remedy_text(best),
 		    text_seconds(m->host.savings[best].value, seconds));
 }
 
@@ -190,8 +190,8 @@ static void say_own_cost(struct view *v)
 		say(v, "What watching costs is not known: %s",
 		    *m->overhead_reason ? m->overhead_reason : "pipewatchd does not tell.");
 	for (int i = 0; i < MODEL_PARTS; i++) {
-		static const char *const names[MODEL_PARTS] = { "counting", "timed bursts",
-								"sampling", "the daemon itself" };
+		static const char *const names[MODEL_PARTS] = { "counting", "bursts", "sampling",
+								"daemon" };
 
 		if (!m->own[i].known)
 			continue;
@@ -201,13 +201,13 @@ static void say_own_cost(struct view *v)
 		comma = ", ";
 	}
 	if (*text)
-		say(v, "So far it took %s of CPU time: %s.", text_seconds(sum, number), text);
+		say(v, "That is %s so far: %s.", text_seconds(sum, number), text);
 }
 
 static void say_mode(struct view *v)
 {
 	const struct model *m = v->m;
-	char coverage[TEXT_NUMBER_MAX], unseen[TEXT_NUMBER_MAX];
+	char coverage[TEXT_NUMBER_MAX], number[TEXT_NUMBER_MAX], unseen[128] = "";
 
 	head(v, "How is it measured?");
 	if (strcmp(m->state, "running"))
@@ -215,12 +215,13 @@ static void say_mode(struct view *v)
 		    m->state_reason);
 	say(v, "The mode is %s (%s is configured): %s", *m->mode ? m->mode : "not told",
 	    *m->configured_mode ? m->configured_mode : "nothing", m->mode_reason);
-	if (m->estimated && m->coverage.known)
-		say(v, "Counts are estimates from %s of the time.",
-		    text_ratio(m->coverage.value, coverage));
 	if (m->unseen.known && m->unseen.value > 0)
-		say(v, "A process that was not seen made fewer than %s operations, most probably.",
-		    text_rate(m->unseen.value, unseen));
+		snprintf(unseen, sizeof(unseen),
+			 "; a process that was not seen made fewer than %s operations",
+			 text_rate(m->unseen.value, number));
+	if (m->estimated && m->coverage.known)
+		say(v, "Counts are estimates from %s of the time%s.",
+		    text_ratio(m->coverage.value, coverage), unseen);
 	say_own_cost(v);
 }
 

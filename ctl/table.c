@@ -32,7 +32,8 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	scols_table_enable_colors(t->table, o->colour);
 	scols_table_set_termforce(t->table,
 				  o->terminal ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
-	scols_table_set_termwidth(t->table, o->width);
+	/* It may take one column more than it is given. */
+	scols_table_set_termwidth(t->table, o->width > 1 ? o->width - 1 : 1);
 	for (size_t i = 0; i < n; i++) {
 		const struct libscols_column *column = scols_table_new_column(
 			t->table, columns[i].name, 0,

@@ -104,8 +104,7 @@ static void print_head(const struct top *top, const struct rates *r, const struc
 		cost.known ? text_ratio(cost.value, b) : "?",
 		top->after->estimated ? " (estimates)" : "", output_paint(o, PAINT_NONE));
 	if (r->since_start)
-		fprintf(o->f, "On average over the %s since pipewatchd started",
-			text_duration(r->seconds, c));
+		fprintf(o->f, "Average of the %s since the start", text_duration(r->seconds, c));
 	else
 		fprintf(o->f, "In the last %s", text_seconds(r->seconds, c));
 	fprintf(o->f, ", %s by %s; mode %s\n", top->groups ? "groups" : "processes",
