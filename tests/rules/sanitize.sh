@@ -18,7 +18,7 @@ export ASAN_OPTIONS=exitcode=99:detect_stack_use_after_return=1:strict_string_ch
 export UBSAN_OPTIONS=print_stacktrace=1
 export CMOCKA_MESSAGE_OUTPUT=TAP
 
-tests=(tests/unit/test-*.c)
+tests=(tests/unit/test-*.c tests/ctl/test-*.c)
 plan $((${#tests[@]} + 1))
 
 make --no-print-directory -j"$(nproc)" BUILD="$build" LDFLAGS='' check-unit \
@@ -27,7 +27,9 @@ make --no-print-directory -j"$(nproc)" BUILD="$build" LDFLAGS='' check-unit \
 result "builds" || tail -n 20 "$work/out" | sed 's/^/# /'
 
 for file in "${tests[@]}"; do
-	name=$(basename "$file" .c)
+	name=${file#tests/}
+	name=${name#unit/}
+	name=${name%.c}
 	timeout -k 5 200 "$build/tests/$name" > "$work/out" 2>&1 < /dev/null
 	result "$name" || grep -vE '^ok ' "$work/out" | head -n 40 | sed 's/^/# /'
 done
