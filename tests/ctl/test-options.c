@@ -16,7 +16,8 @@
 /* @line is split at blanks. */
 static int parse(const char *line, struct options *ret)
 {
-	char copy[256], *argv[MAX + 2] = { "pipewatchctl" }, *rest = copy, *word;
+	static char copy[256]; /* what was parsed points into it */
+	char *argv[MAX + 2] = { "pipewatchctl" }, *rest = copy, *word;
 	int argc = 1;
 
 	snprintf(copy, sizeof(copy), "%s", line);
