@@ -136,12 +136,17 @@ static uint64_t jittered(uint64_t period_usec)
 	return period_usec - fifth + (2 * fifth * random >> 32);
 }
 
+static uint64_t due_after(const struct counting *c, uint64_t paused_usec)
+{
+	return paused_usec +
+	       jittered(c->period_usec > WINDOW_USEC ? c->period_usec - WINDOW_USEC : 0);
+}
+
 static void windows_pause(struct counting *c)
 {
 	tracer_pause(c->tracer);
 	c->phase = BETWEEN;
-	c->due_usec = monotonic_usec() +
-		      jittered(c->period_usec > WINDOW_USEC ? c->period_usec - WINDOW_USEC : 0);
+	c->due_usec = due_after(c, monotonic_usec());
 }
 
 /* What was counted until here is all there was. */
@@ -152,6 +157,7 @@ static int windows_begin(struct counting *c)
 	windows_pause(c);
 	c->since_usec = monotonic_usec();
 	c->windows = 0;
+	c->operations_per_second = 0;
 	r = book(c, &factor_one);
 	c->hooked_operations += accounts_counted(c->accounts) - c->hooked_from;
 	c->hooked_attached_usec = tracer_attached_usec(c->tracer);
@@ -233,12 +239,17 @@ struct counting *counting_free(struct counting *c)
 
 void counting_set_period(struct counting *c, uint64_t period_usec)
 {
+	uint64_t due_usec;
+
 	if (period_usec == c->period_usec)
 		return;
 	c->period_usec = period_usec;
-	if (c->phase == BETWEEN)
-		/* One that is longer or shorter begins with the next window; always, at once. */
-		c->due_usec = period_usec ? c->due_usec : 0;
+	if (c->phase != BETWEEN)
+		return;
+	/* A longer period begins with the next window, a shorter one with the last. */
+	due_usec = period_usec ? due_after(c, c->since_usec) : 0;
+	if (due_usec < c->due_usec)
+		c->due_usec = due_usec;
 }
 
 void counting_set_cost(struct counting *c, double seconds, double ratio)
@@ -306,7 +317,7 @@ double counting_window_cpu_seconds(const struct counting *c)
 
 double counting_window_rate(const struct counting *c)
 {
-	return c->operations_per_second;
+	return c->windows > 0 ? c->operations_per_second : -1;
 }
 
 bool counting_in_windows(const struct counting *c)

@@ -75,7 +75,7 @@ double counting_window_seconds(const struct counting *c);
 double counting_attached_seconds(const struct counting *c);
 double counting_window_cpu_seconds(const struct counting *c);
 
-/* Operations per second in the last window; 0 before there was one. */
+/* Operations per second in the last window; negative before there was one. */
 double counting_window_rate(const struct counting *c);
 
 /* Are there windows, and is one open now? */

@@ -18,9 +18,8 @@
 #include "util.h"
 #include "watchers.h"
 
-/* From one look at rates and modes to the next; the longer one where nothing happens. */
-#define LOOK_USEC      UINT64_C(1000000)
-#define LOOK_IDLE_USEC UINT64_C(4000000)
+/* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
+#define LOOK_USEC UINT64_C(1000000)
 
 /* Bursts may take that share of what is allowed. */
 #define BURSTS_SHARE 0.2
@@ -249,6 +248,16 @@ static void mode_choose(struct measurement *m)
 	}
 }
 
+/* Rates are of the time from here on. */
+static void look_begin(struct measurement *m)
+{
+	m->looked_usec = monotonic_usec();
+	m->look_usec = m->looked_usec + LOOK_USEC;
+	m->operations = accounts_operations(m->accounts);
+	m->operations_per_second = 0;
+	observer_look(m->observer, m->looked_usec);
+}
+
 int measurement_new(const struct measurement_setup *setup, struct measurement **ret_measurement)
 {
 	_cleanup_(measurement_freep) struct measurement *m = calloc(1, sizeof(*m));
@@ -273,9 +282,9 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 	operation_cost_init(&m->cost);
 	if (setup->mode != MODE_OFF && sampling_start(m) == -ENOMEM)
 		return -ENOMEM;
-	m->looked_usec = monotonic_usec();
-	observer_look(m->observer, m->looked_usec);
 	mode_choose(m);
+	/* What starting took is not what running takes. */
+	look_begin(m);
 
 	*ret_measurement = m;
 	m = NULL;
@@ -312,6 +321,9 @@ int measurement_refused(const struct measurement *m, const char **ret_reason)
 
 void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
 {
+	/* Nobody looked while it was off. */
+	if (m->setup.mode == MODE_OFF)
+		look_begin(m);
 	m->setup.mode = mode;
 	/* What was out of the question is tried again. */
 	m->refused = 0;
@@ -340,8 +352,10 @@ static double rate_find(struct measurement *m, double seconds)
 
 	m->operations = operations;
 	m->pipe_cpu_seconds = pipe_cpu;
+	/* Before the first window it is what it was before. */
 	if (m->counting && counting_in_windows(m->counting))
-		return counting_window_rate(m->counting);
+		return counting_window_rate(m->counting) >= 0 ? counting_window_rate(m->counting)
+							      : m->operations_per_second;
 	if (m->counting)
 		return booked / seconds;
 	/* What is sampled is the time within the pipe's functions, most of an operation. */
@@ -406,7 +420,7 @@ static void look(struct measurement *m, uint64_t now_usec)
 		sampling_refresh(m->sampling);
 	watchers_step(m, now_usec);
 	mode_choose(m);
-	m->look_usec = now_usec + (m->operations_per_second > 0 ? LOOK_USEC : LOOK_IDLE_USEC);
+	m->look_usec = now_usec + LOOK_USEC;
 }
 
 /* A/B has been measured anew, with the programs or without. */
@@ -453,7 +467,7 @@ uint64_t measurement_step(struct measurement *m)
 	uint64_t now_usec = monotonic_usec(), next_usec, window_usec = UINT64_MAX;
 
 	if (m->setup.mode == MODE_OFF)
-		return LOOK_IDLE_USEC;
+		return LOOK_USEC;
 	if (now_usec >= m->look_usec)
 		look(m, now_usec);
 	if (m->counting)
