@@ -108,9 +108,20 @@ static void say_verdict(struct view *v)
 		say_verdict_of(v, p);
 }
 
+/* Who has paid most: a process if it is most of its group, which has those that are gone, too. */
+static const struct model_row *find_payer(const struct model *m)
+{
+	const struct model_row *process = m->n_processes > 0 ? &m->processes[0] : NULL;
+	const struct model_row *group = m->n_groups > 0 ? &m->groups[0] : NULL;
+
+	if (!process || !group)
+		return process ? process : group;
+	return 2 * row_cost(process).value >= row_cost(group).value ? process : group;
+}
+
 static void say_payer(struct view *v, double cost)
 {
-	const struct model_row *payer = v->m->n_processes > 0 ? &v->m->processes[0] : NULL;
+	const struct model_row *payer = find_payer(v->m);
 	struct amount paid = payer ? row_cost(payer) : (struct amount){};
 	char name[VERB_NAME_MAX], seconds[TEXT_NUMBER_MAX], of[TEXT_NUMBER_MAX],
 		share[TEXT_NUMBER_MAX], own[64] = "";
@@ -247,7 +258,9 @@ static void shorten(const struct model *m, const char *gap, char *ret, size_t si
 static int say_gaps(struct view *v, struct failure *f)
 {
 	_cleanup_(gaps_freep) struct gaps *gaps = gaps_new(v->m);
-	unsigned int room = v->o->height > v->lines + 2 ? v->o->height - v->lines - 2 : 0;
+	/* Besides the heading, and on a terminal the prompt that comes next. */
+	unsigned int taken = v->lines + 1 + v->o->terminal;
+	unsigned int room = v->o->height > taken ? v->o->height - taken : 0;
 	unsigned int used = 0;
 	size_t i, n;
 
@@ -271,14 +284,17 @@ static int say_gaps(struct view *v, struct failure *f)
 		needs = text_wrap(memory, v->width, "  ", "    ", gap);
 		if (fflush(memory) != 0)
 			return failure_os(f, "Listing what is not measured failed", ENOMEM);
-		/* The first is shown wherever it ends; others leave a line for how many are not. */
-		if (i > 0 && used + needs + (i + 1 < n) > room)
+		/* Each but the last leaves a line for how many there are besides. */
+		if (used + needs + (i + 1 < n) > room)
 			break;
 		fputs(lines, v->o->f);
 		used += needs;
 	}
 	if (i < n)
-		fprintf(v->o->f, "  And %zu more: pipewatchctl status --json has all.\n", n - i);
+		fprintf(v->o->f,
+			i > 0 ? "  And %zu more: pipewatchctl status --json has all.\n"
+			      : "  %zu figures: pipewatchctl status --json has all.\n",
+			n - i);
 	return 0;
 }
 
@@ -288,6 +304,7 @@ static int print_json(const struct model *m, const struct output *o, struct fail
 	_cleanup_(gaps_freep) struct gaps *gaps = gaps_new(m);
 	struct tree j = { .root = json_object_get(m->json), .failed = !gaps };
 	const struct amount cost = row_cost(&m->host);
+	const struct model_row *payer = find_payer(m);
 	struct json_object *array;
 	int best = row_best_remedy(&m->host);
 
@@ -295,8 +312,8 @@ static int print_json(const struct model *m, const struct output *o, struct fail
 	if (cost.known && m->seconds > 0)
 		tree_double(&j, j.root, "metadata_cpu_ratio", cost.value / m->seconds);
 	tree_amount(&j, j.root, "pipe_cpu_seconds", m->host.pipe_cpu_seconds);
-	if (m->n_processes > 0 && row_cost(&m->processes[0]).value > 0)
-		tree_share(&j, j.root, "top_payer", m->processes[0].json);
+	if (payer && row_cost(payer).value > 0)
+		tree_share(&j, j.root, "top_payer", payer->json);
 	if (best >= 0)
 		tree_string(&j, j.root, "best_remedy", model_remedy_names[best]);
 	array = tree_array(&j, j.root, "not_measured");

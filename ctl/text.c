@@ -173,12 +173,13 @@ static unsigned int columns(const char *s, size_t n)
 	return width;
 }
 
-/* The first word of @text; a number and its unit are one. */
+/* The first word of @text; a number, what is before it and its unit are one. */
 static size_t word_length(const char *text)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s", "%", "min", "h", "days" };
-	size_t n = strcspn(text, " ");
+	size_t n = strncmp(text, "< ", 2) ? 0 : 2;
 
+	n += strcspn(text + n, " ");
 	while (n > 0 && text[n] == ' ' && text[n - 1] >= '0' && text[n - 1] <= '9') {
 		const char *unit = text + n + 1;
 		size_t length = strcspn(unit, " ,.;:)"), i;
