@@ -81,6 +81,7 @@ static const struct {
 	{ "file_update_time", SAMPLER_CMTIME },
 	{ "file_update_time_flags", SAMPLER_CMTIME },
 	{ "fsnotify", SAMPLER_FSNOTIFY },
+	{ "__fsnotify_parent", SAMPLER_FSNOTIFY }, /* FIFOs have one */
 	{ "__do_softirq", SAMPLER_SOFTIRQ },
 	{ "handle_softirqs", SAMPLER_SOFTIRQ },
 };

@@ -8,7 +8,9 @@
  * like left out, and without the BPF programs that observe these functions. Of the cmtime update
  * the write access to the superblock is missing, which is inline in the writer. fsnotify runs after
  * the pipe's function; it is seen where the system call itself is read, write, readv or writev (not
- * io_uring, not splice), and on x86 only.
+ * io_uring, not splice), and on x86 only. What it takes to call it is inline in the system call and
+ * missing: about 25 instructions each time, a twentieth of what the watched pipe itself pays, a
+ * fourth to a third of what the others pay.
  */
 #ifndef PIPEWATCH_SAMPLER_H
 #define PIPEWATCH_SAMPLER_H

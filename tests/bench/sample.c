@@ -14,7 +14,7 @@
  *	others NS SAMPLES		in pipe operations of all other processes
  *	taken NS SAMPLES CPUS LOST	all samples
  *	left N				processes that have ended but are kept
- *	clock NS			that passed meanwhile
+ *	clock NS BEGIN			that passed meanwhile, and since when (CLOCK_MONOTONIC)
  *	pair NS NS			mean time of a pair: while sampled, and before (the median)
  *	watcher COMM CHILD WATCHES	who watches pipes (with -w); CHILD: 1 if it is the child
  *	unseen REASON			why there may be others
@@ -200,22 +200,29 @@ static void watch(const struct options *o, int pipe_fd)
 		die("inotify");
 }
 
+/* The truth. */
+static void measure(const struct options *o, int fds[2], struct shared *shared)
+{
+	double empty;
+
+	shared->pair = pair_time(fds, MESSAGE);
+	empty = pair_time(fds, 0);
+	shared->after = after_time();
+	shared->body = shared->pair - empty - shared->after;
+	if (o->empty)
+		shared->pair = empty;
+}
+
 static void child_run(const struct options *o, struct shared *shared)
 {
 	long times[2], begin;
-	double empty, after;
 	int fds[2];
 
 	open_pipe(o, fds);
 	if (o->watch)
 		watch(o, fds[0]);
-	shared->pair = pair_time(fds, MESSAGE);
-	empty = pair_time(fds, 0);
-	after = after_time();
-	shared->body = shared->pair - empty - after;
-	if (o->empty)
-		shared->pair = empty;
-	shared->after = after;
+	if (!o->idle)
+		measure(o, fds, shared);
 	shared->ready = true;
 	while (!shared->go)
 		usleep(1000);
@@ -351,6 +358,7 @@ int main(int argc, char **argv)
 	if (pid < 0)
 		die("fork");
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		child_run(&o, shared);
 		_exit(0);
 	}
@@ -411,7 +419,7 @@ unsampled:
 	if (s)
 		printf("taken %.0f %lu %u %lu\n", seconds * 1e9, taken, sampler_cpus(s),
 		       sampler_lost(s));
-	printf("clock %ld\n", clock);
+	printf("clock %ld %ld\n", clock, begin);
 	if (w)
 		print_watchers(w, pid);
 	printf("pair %.2f %.2f\n", shared->pairs ? (double)shared->elapsed_ns / shared->pairs : 0,

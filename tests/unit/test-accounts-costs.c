@@ -187,6 +187,64 @@ static void test_sampled_cpu(void **state)
 	assert_cost(group(s, SNAPSHOT_OTHER, SNAPSHOT_OTHER)->pipe_cpu_seconds, 4 + 8 + 16 + 32);
 }
 
+static void test_sampled_updates(void **state)
+{
+	const double one[UPDATE_KINDS] = { UNIT, 2 * UNIT, 4 * UNIT },
+		     ten[UPDATE_KINDS] = { 10 * UNIT, 20 * UNIT, 40 * UNIT };
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
+	struct account *p = process(a, 1, "cat", "");
+
+	(void)state;
+	accounts_book_updates(a, 1, 1000000, one);
+	accounts_book_updates(a, 2, 2000000, ten);
+	/* What makes (other) appear. */
+	accounts_book_cpu(a, 2, 2000000, UNIT);
+	assert_int_equal(account_identify(a, p, "dog", ""), 0);
+	accounts_book_updates(a, 1, 1000000, ten);
+
+	s = view(a);
+	for (int kind = 0; kind < UPDATE_KINDS; kind++) {
+		assert_cost(process_of(s, 1)->sampled_seconds[kind], 11 << kind);
+		assert_cost(group(s, "", "cat")->sampled_seconds[kind], 1 << kind);
+		assert_cost(group(s, "", "dog")->sampled_seconds[kind], 10 << kind);
+		assert_cost(group(s, SNAPSHOT_OTHER, SNAPSHOT_OTHER)->sampled_seconds[kind],
+			    10 << kind);
+	}
+}
+
+static void test_fsnotify_is_charged_as_sampled(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
+	struct account *p = process(a, 1, "cat", "");
+
+	(void)state;
+	book(a, p, PIPE_ANONYMOUS, 8);
+	accounts_book_fsnotify(a, 1, 1000000, PIPE_ANONYMOUS, UNIT);
+	accounts_book_fsnotify(a, 1, 1000000, PIPE_FIFO, 2 * UNIT);
+	accounts_book_fsnotify(a, 2, 2000000, PIPE_FIFO, 4 * UNIT);
+	accounts_book_cpu(a, 2, 2000000, UNIT);
+	/* Neither a first cost nor later operations change it, nor can it have a unit cost. */
+	for (int kind = 0; kind < UPDATE_KINDS; kind++)
+		accounts_set_unit_cost(a, PIPE_ANONYMOUS, kind, UNIT);
+	accounts_set_unit_cost(a, PIPE_FIFO, UPDATE_FSNOTIFY, UNIT);
+	book(a, p, PIPE_ANONYMOUS, 8);
+	assert_int_equal(account_identify(a, p, "dog", ""), 0);
+	accounts_book_fsnotify(a, 1, 1000000, PIPE_FIFO, 8 * UNIT);
+
+	s = view(a);
+	assert_cost(process_of(s, 1)->costs[PIPE_ANONYMOUS].seconds[UPDATE_FSNOTIFY], 1);
+	assert_cost(process_of(s, 1)->costs[PIPE_FIFO].seconds[UPDATE_FSNOTIFY], 10);
+	assert_cost(process_of(s, 1)->costs[PIPE_ANONYMOUS].seconds[UPDATE_CMTIME], 2 * CMTIMES);
+	assert_cost(group(s, "", "cat")->costs[PIPE_ANONYMOUS].seconds[UPDATE_FSNOTIFY], 1);
+	assert_cost(group(s, "", "cat")->costs[PIPE_FIFO].seconds[UPDATE_FSNOTIFY], 2);
+	assert_cost(group(s, "", "dog")->costs[PIPE_FIFO].seconds[UPDATE_FSNOTIFY], 8);
+	assert_cost(
+		group(s, SNAPSHOT_OTHER, SNAPSHOT_OTHER)->costs[PIPE_FIFO].seconds[UPDATE_FSNOTIFY],
+		4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +255,8 @@ int main(void)
 		cmocka_unit_test(test_exec_leaves_the_cost_with_the_group),
 		cmocka_unit_test(test_forgotten_processes_were_charged),
 		cmocka_unit_test(test_sampled_cpu),
+		cmocka_unit_test(test_sampled_updates),
+		cmocka_unit_test(test_fsnotify_is_charged_as_sampled),
 	};
 
 	return cmocka_run_group_tests_name("accounts-costs", tests, NULL, NULL);

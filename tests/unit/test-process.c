@@ -16,9 +16,11 @@
 #include "process.h"
 #include "util.h"
 
+#define FLAGS "4194560"
+
 /* Fields 4 to 52 with 20 (num_threads) and 22 (starttime) left open, as Linux 6.12 has them. */
-#define FIELDS                                                                              \
-	"1 2 3 0 -1 4194560 121 0 3 0 10 20 0 0 20 0 %s 0 %s 4096 88 18446744073709551615 " \
+#define FIELDS                                                                                \
+	"1 2 3 0 -1 " FLAGS " 121 0 3 0 10 20 0 0 20 0 %s 0 %s 4096 88 18446744073709551615 " \
 	"1 1 0 0 0 0 0 4 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 
 /* A process of that name, state, number of threads and start. */
@@ -74,6 +76,19 @@ static void test_parse(void **state)
 	assert_int_equal(p.start_ticks, 123456789);
 	assert_int_equal(p.cpu_ticks, 10 + 20);
 	assert_false(p.ended);
+	assert_false(p.kernel_thread);
+}
+
+static void test_kernel_thread(void **state)
+{
+	/* As Linux 6.12 has it. */
+	static const char stat[] = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 6 ";
+	struct process p;
+
+	(void)state;
+	assert_int_equal(process_parse(stat, strlen(stat), &p), 0);
+	assert_string_equal(p.comm, "kthreadd");
+	assert_true(p.kernel_thread);
 }
 
 static void test_hostile_names(void **state)
@@ -306,12 +321,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ticks),		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_hostile_names),	cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_ended),		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_not_a_stat_file), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_cpu_ticks),	cmocka_unit_test(test_endless),
-		cmocka_unit_test(test_this_process),	cmocka_unit_test(test_zombie_and_gone),
-		cmocka_unit_test(test_other_proc),
+		cmocka_unit_test(test_kernel_thread),	cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_long_names),	cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_truncated),	cmocka_unit_test(test_not_a_stat_file),
+		cmocka_unit_test(test_numbers),		cmocka_unit_test(test_cpu_ticks),
+		cmocka_unit_test(test_endless),		cmocka_unit_test(test_this_process),
+		cmocka_unit_test(test_zombie_and_gone), cmocka_unit_test(test_other_proc),
 	};
 
 	return cmocka_run_group_tests_name("process", tests, NULL, NULL);
