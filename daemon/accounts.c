@@ -14,6 +14,10 @@
 /* More closed accounts than this are forgotten early, the oldest first. */
 #define CLOSED_MAX 1024
 
+struct errors {
+	struct extrapolation_error reads[PIPE_KINDS], writes[PIPE_KINDS];
+};
+
 struct group_key {
 	char unit[256];
 	char comm[SNAPSHOT_COMM_MAX];
@@ -24,6 +28,8 @@ struct group {
 	uint32_t processes;   /* open ones */
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
+	double batch_seconds;
+	struct errors errors;
 	double pipe_cpu_seconds;
 	struct pipe_counts
 		listed[PIPE_KINDS]; /* scratch of accounts_fill(): what processes have series for */
@@ -46,6 +52,8 @@ struct account {
 	const char *unit; /* interned */
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
+	double batch_seconds;
+	struct errors errors;
 	double pipe_cpu_seconds;
 	struct pipe_counts in_group[PIPE_KINDS]; /* of these, booked on the present group */
 	bool listed;				 /* scratch of accounts_fill() */
@@ -70,6 +78,11 @@ struct accounts {
 	struct group *groups;
 	struct group other;
 	struct pipe_counts unattributed[PIPE_KINDS];
+	struct extrapolation_factor factor;
+	bool estimated;	      /* a factor was ever above 1 */
+	struct errors errors; /* of the whole host */
+	uint64_t counted, operations;
+	double operation_seconds;		     /* 0: not known */
 	double unit_costs[PIPE_KINDS][UPDATE_KINDS]; /* seconds; 0: not known yet */
 	struct pipe_sizes sizes[PIPE_KINDS];
 };
@@ -81,6 +94,7 @@ int accounts_new(unsigned int max_groups, struct accounts **ret_accounts)
 	if (!a)
 		return -ENOMEM;
 	a->max_groups = max_groups;
+	a->factor.factor = 1;
 	*ret_accounts = a;
 	return 0;
 }
@@ -261,6 +275,11 @@ static void costs_begin(const struct accounts *a, enum pipe_kind pipe, enum upda
 	costs->seconds[kind] = pipe_counts_updates(counts, kind) * a->unit_costs[pipe][kind];
 }
 
+void accounts_set_operation_cost(struct accounts *a, double seconds)
+{
+	a->operation_seconds = seconds;
+}
+
 void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
 			    double seconds)
 {
@@ -278,31 +297,108 @@ void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update
 	costs_begin(a, pipe, kind, &a->other.counts[pipe], &a->other.costs[pipe]);
 }
 
+static void errors_add(struct errors *e, enum pipe_kind pipe, const struct pipe_counts *counts)
+{
+	e->reads[pipe].window += counts->reads;
+	e->writes[pipe].window += counts->writes;
+}
+
+static void errors_end(struct errors *e, const struct extrapolation_factor *factor)
+{
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		extrapolation_error_end(&e->reads[pipe], factor);
+		extrapolation_error_end(&e->writes[pipe], factor);
+	}
+}
+
+static void errors_fill(const struct errors *e, struct pipe_errors ret[PIPE_KINDS])
+{
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		ret[pipe].reads = extrapolation_error(&e->reads[pipe]);
+		ret[pipe].writes = extrapolation_error(&e->writes[pipe]);
+	}
+}
+
+void accounts_set_factor(struct accounts *a, const struct extrapolation_factor *factor)
+{
+	a->factor = *factor;
+	a->estimated |= factor->factor > 1;
+}
+
+void accounts_window_end(struct accounts *a)
+{
+	for (struct account *p = a->by_key; p; p = p->hh.next)
+		errors_end(&p->errors, &a->factor);
+	for (struct group *g = a->groups; g; g = g->hh.next)
+		errors_end(&g->errors, &a->factor);
+	errors_end(&a->other.errors, &a->factor);
+	errors_end(&a->errors, &a->factor);
+}
+
+uint64_t accounts_counted(const struct accounts *a)
+{
+	return a->counted;
+}
+
+uint64_t accounts_operations(const struct accounts *a)
+{
+	return a->operations;
+}
+
+/* What is to be booked for what was counted. */
+struct booking {
+	struct pipe_counts counts;
+	struct pipe_sizes sizes;
+	struct pipe_costs costs;
+	double batch_seconds;
+};
+
+static void booking_make(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counted,
+			 const struct pipe_sizes *sizes, struct booking *ret)
+{
+	ret->counts = *counted;
+	ret->sizes = *sizes;
+	extrapolation_scale(&a->factor, &ret->counts, &ret->sizes);
+	costs_of(a, pipe, &ret->counts, &ret->costs);
+	ret->batch_seconds = pipe_sizes_batchable(&ret->sizes) * a->operation_seconds;
+	a->counted += counted->reads + counted->writes;
+	a->operations += ret->counts.reads + ret->counts.writes;
+	errors_add(&a->errors, pipe, counted);
+	pipe_sizes_add(&a->sizes[pipe], &ret->sizes);
+}
+
+static void group_book(struct group *g, enum pipe_kind pipe, const struct pipe_counts *counted,
+		       const struct booking *booking)
+{
+	pipe_counts_add(&g->counts[pipe], &booking->counts);
+	pipe_costs_add(&g->costs[pipe], &booking->costs);
+	g->batch_seconds += booking->batch_seconds;
+	errors_add(&g->errors, pipe, counted);
+}
+
 void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
 		  const struct pipe_counts *counts, const struct pipe_sizes *sizes)
 {
-	struct pipe_costs costs;
+	struct booking booking;
 
-	costs_of(a, pipe, counts, &costs);
-	pipe_counts_add(&p->counts[pipe], counts);
-	pipe_costs_add(&p->costs[pipe], &costs);
-	pipe_counts_add(&p->in_group[pipe], counts);
-	pipe_sizes_add(&p->sizes[pipe], sizes);
-	pipe_counts_add(&group_of(a, p)->counts[pipe], counts);
-	pipe_costs_add(&group_of(a, p)->costs[pipe], &costs);
-	pipe_sizes_add(&a->sizes[pipe], sizes);
+	booking_make(a, pipe, counts, sizes, &booking);
+	pipe_counts_add(&p->counts[pipe], &booking.counts);
+	pipe_costs_add(&p->costs[pipe], &booking.costs);
+	p->batch_seconds += booking.batch_seconds;
+	pipe_counts_add(&p->in_group[pipe], &booking.counts);
+	pipe_sizes_add(&p->sizes[pipe], &booking.sizes);
+	errors_add(&p->errors, pipe, counts);
+	group_book(group_of(a, p), pipe, counts, &booking);
 }
 
 void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counts,
 			 const struct pipe_sizes *sizes)
 {
-	struct pipe_costs costs;
+	struct booking booking;
 
-	costs_of(a, pipe, counts, &costs);
-	pipe_counts_add(&a->other.counts[pipe], counts);
-	pipe_costs_add(&a->other.costs[pipe], &costs);
-	pipe_counts_add(&a->unattributed[pipe], counts);
-	pipe_sizes_add(&a->sizes[pipe], sizes);
+	booking_make(a, pipe, counts, sizes, &booking);
+	group_book(&a->other, pipe, counts, &booking);
+	pipe_counts_add(&a->unattributed[pipe], &booking.counts);
 }
 
 void account_hold(struct account *p)
@@ -373,6 +469,8 @@ static int group_fill(const struct group *g, const char *unit, const char *comm,
 	out->processes = g->processes;
 	memcpy(out->counts, g->counts, sizeof(out->counts));
 	memcpy(out->costs, g->costs, sizeof(out->costs));
+	out->batch_seconds = g->batch_seconds;
+	errors_fill(&g->errors, out->errors);
 	out->pipe_cpu_seconds = g->pipe_cpu_seconds;
 	memcpy(out->rest, g->counts, sizeof(out->rest));
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
@@ -395,6 +493,8 @@ static int account_fill(const struct account *p, uint64_t boot_usec, struct snap
 	out->exited = p->closed;
 	memcpy(out->counts, p->counts, sizeof(out->counts));
 	memcpy(out->costs, p->costs, sizeof(out->costs));
+	out->batch_seconds = p->batch_seconds;
+	errors_fill(&p->errors, out->errors);
 	out->pipe_cpu_seconds = p->pipe_cpu_seconds;
 	out->has_series = p->listed;
 	memcpy(out->series, p->in_group, sizeof(out->series));
@@ -484,5 +584,8 @@ int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct
 	}
 	memcpy(s->sizes, a->sizes, sizeof(s->sizes));
 	s->unattributed_operations = counts_operations(a->unattributed);
+	s->estimated = a->estimated;
+	errors_fill(&a->errors, s->total_errors);
+	s->unseen_operations_max = extrapolation_unseen_max(&a->factor);
 	return 0;
 }

@@ -146,7 +146,7 @@ rule_arrows() {
 
 rule pure "the model needs neither libbpf nor systemd nor HTTP"
 rule_pure() {
-	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling)\.c ' |
+	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling|governor|observer|cpu-time)\.c ' |
 		grep -E ' .*/(bpf|systemd)/| .*microhttpd\.h'
 }
 
