@@ -333,7 +333,7 @@ bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum upd
 bool snapshot_pipe_used(const struct snapshot *s, enum pipe_kind pipe,
 			const struct pipe_counts *counts, const struct pipe_costs *costs)
 {
-	if (counts->reads || counts->writes)
+	if (s->counting && (counts->reads || counts->writes))
 		return true;
 	for (int kind = 0; kind < UPDATE_KINDS; kind++)
 		if (snapshot_cost_known(s, pipe, kind) && costs->seconds[kind] > 0)
