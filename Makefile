@@ -162,7 +162,7 @@ remake = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 
 # Tests find what was built by BUILD in their environment. The sum of all results is the last line.
 check: deps
-	+$(Q)$(remake) all bench check-unit check-loads $(BUILD)/tests/bus-server
+	+$(Q)$(remake) all bench check-unit check-loads deb $(BUILD)/tests/bus-server
 	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
 		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
 

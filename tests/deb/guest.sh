@@ -71,10 +71,11 @@ is "every file that the package names exists" \
 		[ -e "$file" ] || echo "$file"
 	done)" ""
 is "and is as it was packed" "$(dpkg --verify pipewatch | grep -v /usr/share/doc)" ""
-is "every path that its manual pages name exists" "$(zcat /usr/share/man/man*/*pipewatch* | sed -n 's/^\.Pa \(\/[^ ]*\).*/\1/p' |
-	sort -u | while read -r file; do
-		[ -e "$file" ] || echo "$file"
-	done)" ""
+is "every path that its manual pages name exists" \
+	"$(zcat /usr/share/man/man*/*pipewatch*.gz | sed -nE 's/^\.(It )?Pa (\/[^ *]*)( .*)?$/\2/p' | sort -u > paths
+		while read -r file; do
+			[ -e "$file" ] || echo "$file"
+		done < paths)" ""
 is "it runs" "$(property ActiveState), $(property SubState), $(property NRestarts) restarts" "active, running, 0 restarts"
 is "and will after a boot; its socket is for those who choose so" \
 	"$(systemctl is-enabled pipewatchd.service pipewatchd.socket | paste -sd ' '), $(systemctl is-active pipewatchd.socket)" \
