@@ -25,7 +25,7 @@
  *   KINDNoatimeReads          t   those of the reads that came through O_NOATIME
  *   KINDReadsStandardError    d   where the number was extrapolated
  *   KINDWritesStandardError   d
- *   KINDAtimeUpdates          t   metadata updates, where this kernel makes them: see property Paths
+ *   KINDAtimeUpdates          t   updates, where this kernel makes them: see property Paths
  *   KINDCmtimeUpdates         t
  *   KINDAtimeCpuSeconds       d   and what they cost, where that is known: see property UnitCosts
  *   KINDCmtimeCpuSeconds      d
