@@ -82,11 +82,22 @@ void account_release(struct account *p);
 void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
 		       double seconds);
 
+/* Likewise the part of it that was spent on updates of each kind. */
+void accounts_book_updates(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+			   const double seconds[UPDATE_KINDS]);
+
+/*
+ * Likewise what fsnotify cost on one kind of pipe. It is charged as it is sampled, for which
+ * operations somebody is notified of does not follow from counts.
+ */
+void accounts_book_fsnotify(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+			    enum pipe_kind pipe, double seconds);
+
 /*
  * What one update costs from now on: booked operations are charged with it. The first time also for
  * all that were booked before, since until then nothing was known; later changes leave the past
  * alone, so that what was charged never falls. Nor does it with one that is not above zero, which
- * is noise: it changes nothing.
+ * is noise: it changes nothing. Nor does it for UPDATE_FSNOTIFY.
  */
 void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
 			    double seconds);

@@ -155,6 +155,7 @@ static inline struct snapshot *make_snapshot(bool counting)
 	s->groups[1].pipe_cpu_seconds = 1.25;
 	s->groups[1].sampled_seconds[UPDATE_ATIME] = 0.125;
 	s->groups[1].sampled_seconds[UPDATE_CMTIME] = 77; /* which samples do not show */
+	s->groups[1].costs[PIPE_ANONYMOUS].seconds[UPDATE_ATIME] = 0.75; /* not known */
 	s->groups[1].batch_seconds = 1.0625;
 
 	s->sizes[PIPE_ANONYMOUS].reads[0] = 1;
