@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# make            build/pipewatchd
+# make            build/pipewatchd and build/pipewatchctl
 # make demo       install what is needed, build, and show it at work
 # make check      install what is needed, build, and run every test
 # make install    DESTDIR= and PREFIX= are honoured; configuration goes to /etc
@@ -10,11 +10,13 @@
 VERSION := 0.1.0
 PREFIX ?= /usr
 SBINDIR ?= $(PREFIX)/sbin
+BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 DBUSDIR ?= $(PREFIX)/share/dbus-1
 # dbus-daemon reads policies below /usr and /etc only.
 DBUSPOLICYDIR ?= $(if $(filter /usr,$(PREFIX)),$(DBUSDIR),/etc/dbus-1)/system.d
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 DOCDIR ?= $(PREFIX)/share/doc/pipewatch
 MANDIR ?= $(PREFIX)/share/man
 CONFDIR := /etc/pipewatch
@@ -41,15 +43,24 @@ ALL_CFLAGS = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DPIPEWATCH_VERSION='"$(VERSIO
 	-Iinclude -iquote daemon -iquote $(BUILD) $(shell $(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
+# The client knows the bus and its own headers, nothing of the daemon.
+CTL_PACKAGES := libsystemd json-c smartcols
+CTL_CFLAGS = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DPIPEWATCH_VERSION='"$(VERSION)"' \
+	-Iinclude -iquote ctl $(shell $(PKG_CONFIG) --cflags $(CTL_PACKAGES)) $(CPPFLAGS) $(CFLAGS)
+CTL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(CTL_PACKAGES)) -lm $(LDLIBS)
+
 DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.c))
 LIBRARY := $(BUILD)/daemon.a
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c))
+CTL_OBJECTS := $(patsubst ctl/%.c,$(BUILD)/ctl/%.o,$(wildcard ctl/*.c))
+CTL_LIBRARY := $(BUILD)/ctl.a
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c)) \
+	$(patsubst tests/ctl/%.c,$(BUILD)/tests/ctl/%,$(wildcard tests/ctl/test-*.c))
 
 .PHONY: all bench deb deps check check-loads check-unit check-rules demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/pipewatchd
+all: $(BUILD)/pipewatchd $(BUILD)/pipewatchctl
 
 $(BUILD)/%/:
 	$(Q)mkdir -p $@
@@ -90,11 +101,27 @@ $(BUILD)/pipewatchd: $(BUILD)/daemon/main.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(ALL_LDLIBS) -o $@
 
+# ---- the client ----
+
+$(BUILD)/ctl/%.o: ctl/%.c | $(BUILD)/ctl/
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CTL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(CTL_LIBRARY): $(filter-out $(BUILD)/ctl/main.o,$(CTL_OBJECTS))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/pipewatchctl: $(BUILD)/ctl/main.o $(CTL_LIBRARY)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CTL_CFLAGS) $(LDFLAGS) $^ $(CTL_LDLIBS) -o $@
+
 # ---- installation ----
 
-install: $(BUILD)/pipewatchd
+install: $(BUILD)/pipewatchd $(BUILD)/pipewatchctl
 	$(call say,INSTALL,$(DESTDIR)$(SBINDIR)/pipewatchd)
 	$(Q)install -D -m 755 $< $(DESTDIR)$(SBINDIR)/pipewatchd
+	$(Q)install -D -m 755 $(BUILD)/pipewatchctl $(DESTDIR)$(BINDIR)/pipewatchctl
+	$(Q)install -D -m 644 ctl/pipewatchctl.bash $(DESTDIR)$(COMPLETIONDIR)/pipewatchctl
 	$(Q)install -d $(DESTDIR)$(UNITDIR)
 	$(Q)sed 's|/usr/sbin/|$(SBINDIR)/|' units/pipewatchd.service > $(DESTDIR)$(UNITDIR)/pipewatchd.service
 	$(Q)chmod 644 $(DESTDIR)$(UNITDIR)/pipewatchd.service
@@ -139,6 +166,14 @@ $(BUILD)/tests/bus-server: tests/bus/server.c $(LIBRARY) | $(BUILD)/tests/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(LIBRARY) $(ALL_LDLIBS) -o $@
 
+$(BUILD)/tests/ctl/test-%: tests/ctl/test-%.c $(CTL_LIBRARY) | $(BUILD)/tests/ctl/
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CTL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(CTL_LIBRARY) $(shell $(PKG_CONFIG) --cflags --libs cmocka) $(CTL_LDLIBS) -o $@
+
+$(BUILD)/tests/ctl/service: tests/ctl/service.c | $(BUILD)/tests/ctl/
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CTL_CFLAGS) -MMD -MP $(LDFLAGS) $< $(CTL_LDLIBS) -o $@
+
 # Without shared libraries where that is possible: a guest starts them hundreds of times.
 $(BUILD)/tests/load/occupy: LOAD_LIBS = $(shell $(PKG_CONFIG) --libs libbpf)
 LOADS := $(patsubst tests/load/%.c,$(BUILD)/tests/load/%,$(wildcard tests/load/*.c))
@@ -162,7 +197,7 @@ remake = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 
 # Tests find what was built by BUILD in their environment. The sum of all results is the last line.
 check: deps
-	+$(Q)$(remake) all bench check-unit check-loads deb $(BUILD)/tests/bus-server
+	+$(Q)$(remake) all bench check-unit check-loads deb $(BUILD)/tests/bus-server $(BUILD)/tests/ctl/service
 	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
 		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
 
@@ -192,4 +227,4 @@ $(BUILD)/bench/%: tests/bench/%.c | $(BUILD)/bench/
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/tests/*.d $(BUILD)/bench/*.d)
+-include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/ctl/*.d $(BUILD)/tests/*.d $(BUILD)/tests/ctl/*.d $(BUILD)/bench/*.d)

@@ -45,8 +45,8 @@ scripts() {
 }
 
 compile_flags() {
-	echo -std=gnu11 -D_GNU_SOURCE -DPIPEWATCH_VERSION='"0"' -Iinclude -iquote daemon -iquote "$work"
-	pkg-config --cflags libsystemd libmicrohttpd libbpf json-c
+	echo -std=gnu11 -D_GNU_SOURCE -DPIPEWATCH_VERSION='"0"' -Iinclude -iquote daemon -iquote ctl -iquote "$work"
+	pkg-config --cflags libsystemd libmicrohttpd libbpf json-c smartcols
 }
 
 # Lines "SOURCE HEADER" for every header that a source file of the daemon comes to include, however
@@ -169,11 +169,38 @@ rule_libraries() {
 	only '.*/cap-ng\.h' 'privilege\.c|permission-facts\.c|sampler-denial\.c'
 }
 
+# Lines "SOURCE HEADER" for what each source of the client comes to include.
+client_includes() {
+	local file
+	for file in ctl/*.c; do
+		# shellcheck disable=SC2046 # words
+		"$CC" $(compile_flags) -iquote . -M -MG "$file" 2>&1 | tr -d '\\' | tr -s ' ' '\n' |
+			sed -nE "s|^(.*\.h)\$|${file#ctl/} \1|p"
+	done
+}
+
+rule client "the client knows the daemon's names alone, and each of its libraries has its place"
+rule_client() {
+	client_includes > "$work/client"
+	grep -E ' (daemon/|bpf/|.*/bpf/|.*\.skel\.h|include/pipewatch/)' "$work/client" |
+		grep -v ' include/pipewatch/api\.h$'
+	grep -E ' .*/sd-bus\.h$' "$work/client" | grep -v '^client\.c '
+	grep -E ' .*/libsmartcols\.h$' "$work/client" | grep -v '^table\.c '
+	grep -E ' .*/argp\.h$' "$work/client" | grep -v '^options\.c '
+	grep -E ' .*/termios\.h$' "$work/client" | grep -v '^screen\.c '
+	# What goes to the terminal goes by way of what makes it harmless.
+	grep -nE '\<(fprintf\(stderr|perror\(|fputs\([^;]*, stderr)' ctl/*.c | grep -v '^ctl/main\.c:'
+	[ -s "$work/client" ] || echo "no client"
+}
+
 rule cycles "no two headers include each other, by however many steps"
 rule_cycles() {
 	# What is in no circle is put into order.
-	grep -oE '^#include "[^"]+"' daemon/*.h | sed -E 's|^daemon/([^:]+):#include "(.*)"$|\1 \2|' |
-		tsort 2>&1 | grep '^tsort:'
+	local part
+	for part in ctl daemon; do
+		grep -oE '^#include "[^"]+"' "$part"/*.h |
+			sed -E "s|^$part/([^:]+):#include \"(.*)\"\$|\1 \2|" | tsort 2>&1 | grep '^tsort:'
+	done
 }
 
 rule stderr "modules return errors; main and the command line talk of them"
@@ -185,7 +212,8 @@ rule_stderr() {
 rule globals "no object has writable data of its own"
 rule_globals() {
 	local object
-	for object in "$BUILD"/daemon/*.o; do
+	for object in "$BUILD"/ctl/*.o "$BUILD"/daemon/*.o; do
+		[ -e "$object" ] || continue
 		objdump -t "$object" 2>&1 |
 			grep -E "[[:space:]](\.(t?data|t?bss)|\.data\.rel(\.local)?|\*COM\*)(\.[^[:space:]]*)?[[:space:]]" |
 			grep -vE '[[:space:]]d[[:space:]]|\.data\.rel\.ro' |

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# All unit tests once more, with everything built for the address and undefined-behaviour
+# All unit tests and the client once more, with everything built for the address and undefined-behaviour
 # sanitizers: no access out of bounds, no leak, no overflow. A result is a test program.
 set -u
 
@@ -18,18 +18,26 @@ export ASAN_OPTIONS=exitcode=99:detect_stack_use_after_return=1:strict_string_ch
 export UBSAN_OPTIONS=print_stacktrace=1
 export CMOCKA_MESSAGE_OUTPUT=TAP
 
-tests=(tests/unit/test-*.c)
-plan $((${#tests[@]} + 1))
+tests=(tests/unit/test-*.c tests/ctl/test-*.c)
+plan $((${#tests[@]} + 3))
 
 make --no-print-directory -j"$(nproc)" BUILD="$build" LDFLAGS='' check-unit \
+	"$build/pipewatchd" "$build/pipewatchctl" "$build/tests/ctl/service" \
 	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all' \
 	> "$work/out" 2>&1
 result "builds" || tail -n 20 "$work/out" | sed 's/^/# /'
 
 for file in "${tests[@]}"; do
-	name=$(basename "$file" .c)
+	name=${file#tests/}
+	name=${name#unit/}
+	name=${name%.c}
 	timeout -k 5 200 "$build/tests/$name" > "$work/out" 2>&1 < /dev/null
 	result "$name" || grep -vE '^ok ' "$work/out" | head -n 40 | sed 's/^/# /'
+done
+
+for name in verbs top; do
+	BUILD=$build timeout -k 5 200 "tests/ctl/$name.sh" > "$work/out" 2>&1 < /dev/null
+	result "ctl/$name" || grep -vE '^ok ' "$work/out" | head -n 40 | sed 's/^/# /'
 done
 
 done_testing

@@ -17,7 +17,7 @@ copy() {
 	rm -rf "${work:?}/tree"
 	mkdir "$work/tree"
 	cd "$root" || exit 1
-	find Makefile bpf daemon include tests/rules tests/tap.sh tests/unit/*.h -type f \
+	find Makefile bpf ctl daemon include tests/rules tests/tap.sh tests/unit/*.h -type f \
 		-exec cp --parents -t "$work/tree" {} +
 	cd "$work/tree" || exit 1
 	[ $# = 0 ] || for file in daemon/*.c; do
@@ -47,7 +47,7 @@ add() {
 	sed -i "1a $2" "$1"
 }
 
-plan 51
+plan 56
 
 copy log.c
 is "skeletons: as it is" "$(judged skeletons)" kept
@@ -134,6 +134,21 @@ breaks "in three steps" cycles
 copy name.c
 echo '	fprintf(stderr, "no name");' >> daemon/name.c
 breaks "a module that writes for itself" stderr
+
+copy log.c
+is "client: as it is" "$(judged client)" kept
+add ctl/text.c '#include "snapshot.h"'
+breaks "a header of the daemon, by the client" client
+copy log.c
+add ctl/status.c '#include <systemd/sd-bus.h>'
+breaks "the bus, by a verb" client
+copy log.c
+echo 'fprintf(stderr, "x");' >> ctl/show.c
+breaks "a verb that writes past what makes it harmless" client
+copy log.c
+printf '#include "text.h"\n' >> ctl/failure.h
+printf '#include "failure.h"\n' >> ctl/text.h
+breaks "a circle in the client" cycles
 
 copy log.c
 breaks "no objects" globals

@@ -28,10 +28,12 @@ plan 8
 umask 077
 install_to usual
 is "by default, whatever the umask" "$(installed usual)" "644 etc/pipewatch/pipewatch.conf
+755 usr/bin/pipewatchctl
 644 usr/lib/systemd/system/pipewatchd.service
 644 usr/lib/systemd/system/pipewatchd.socket
 644 usr/lib/sysusers.d/pipewatch.conf
 755 usr/sbin/pipewatchd
+644 usr/share/bash-completion/completions/pipewatchctl
 644 usr/share/dbus-1/system-services/org.pipewatch1.service
 644 usr/share/dbus-1/system.d/org.pipewatch1.conf
 644 usr/share/doc/pipewatch/LICENSE
@@ -54,10 +56,12 @@ is "installed again: the configuration stays" "$(cat "$work/usual/etc/pipewatch/
 install_to local PREFIX=/usr/local
 is "with a prefix" "$(installed local)" "644 etc/dbus-1/system.d/org.pipewatch1.conf
 644 etc/pipewatch/pipewatch.conf
+755 usr/local/bin/pipewatchctl
 644 usr/local/lib/systemd/system/pipewatchd.service
 644 usr/local/lib/systemd/system/pipewatchd.socket
 644 usr/local/lib/sysusers.d/pipewatch.conf
 755 usr/local/sbin/pipewatchd
+644 usr/local/share/bash-completion/completions/pipewatchctl
 644 usr/local/share/dbus-1/system-services/org.pipewatch1.service
 644 usr/local/share/doc/pipewatch/LICENSE
 644 usr/local/share/doc/pipewatch/README.md

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "verb.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "text.h"
+#include "util.h"
+
+int verb_describe(struct client *c, const struct output *o, struct model **ret_model,
+		  struct failure *f)
+{
+	_cleanup_(freep) char *json = NULL;
+	int r;
+
+	r = client_call(c, "Describe", &json, f);
+	if (r != 0)
+		return r;
+	r = model_parse(json, o->utf8, ret_model);
+	if (r == -EBADMSG)
+		return failure_set(f, PIPEWATCH_EXIT_INTERNAL,
+				   "What answers to %s is no pipewatchd that pipewatchctl %s "
+				   "understands: its description is no JSON, or names no version.",
+				   PIPEWATCH_BUS_NAME, PIPEWATCH_VERSION);
+	return r < 0 ? failure_os(f, "Reading the description failed", r) : 0;
+}
+
+int verb_describe_once(const struct options *options, const struct output *o,
+		       struct model **ret_model, struct failure *f)
+{
+	_cleanup_(client_freep) struct client *c = NULL;
+	int r;
+
+	r = client_new(options->bus, -1, true, &c, f);
+	return r != 0 ? r : verb_describe(c, o, ret_model, f);
+}
+
+int verb_need_rows(const struct model *m, struct failure *f)
+{
+	if (m->listed)
+		return 0;
+	if (!*m->counting_reason)
+		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
+				   "pipewatchd %s lists no processes, and does not say why.",
+				   m->version);
+	return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
+			   "Pipe operations are not counted here: %s \"pipewatchctl status\" has "
+			   "what is known all the same.",
+			   m->counting_reason);
+}
+
+size_t verb_limit(const struct options *options, size_t n, size_t usual)
+{
+	size_t limit = options->limit;
+
+	if (options->limit == OPTIONS_LIMIT_UNSET)
+		limit = options->json ? 0 : usual;
+	return limit == 0 || limit > n ? n : limit;
+}
+
+void verb_print_rest(const struct output *o, size_t shown, size_t n, uint64_t omitted)
+{
+	char number[TEXT_NUMBER_MAX];
+
+	if (shown < n)
+		fprintf(o->f, "And %s more; --limit 0 shows all.\n", text_count(n - shown, number));
+	if (omitted > 0)
+		fprintf(o->f, "And %s more that pipewatchd counts and does not list.\n",
+			text_count(omitted, number));
+}
+
+void verb_print_estimated(const struct output *o, const struct model *m)
+{
+	char coverage[TEXT_NUMBER_MAX];
+
+	if (!m->estimated)
+		return;
+	if (m->coverage.known && m->coverage.value > 0 && m->coverage.value < 1)
+		fprintf(o->f,
+			"Counts are estimates: operations are counted in %s of the time now.\n",
+			text_ratio(m->coverage.value, coverage));
+	else
+		fputs("Counts are estimates: not all operations were counted.\n", o->f);
+}
+
+const char *verb_name(const struct model_row *row, char ret[VERB_NAME_MAX])
+{
+	const char *comm = *row->comm ? row->comm : "(no name)";
+
+	if (row->pid == 0 && *row->unit)
+		snprintf(ret, VERB_NAME_MAX, "%.200s (%.200s)", comm, row->unit);
+	else if (row->pid == 0)
+		snprintf(ret, VERB_NAME_MAX, "%.200s", comm);
+	else if (*row->unit)
+		snprintf(ret, VERB_NAME_MAX, "%.200s (pid %" PRIu32 ", %.200s)", comm, row->pid,
+			 row->unit);
+	else
+		snprintf(ret, VERB_NAME_MAX, "%.200s (pid %" PRIu32 ")", comm, row->pid);
+	return ret;
+}

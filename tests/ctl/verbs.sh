@@ -1,0 +1,220 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What each verb prints of recorded descriptions, as text and as JSON, and how it fails. With
+# GOLDEN=write the texts are written anew, to be looked at.
+set -u
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+# shellcheck source=tests/ctl/bus.sh
+. "$top/tests/ctl/bus.sh"
+golden=$top/tests/ctl/golden
+
+run() {
+	"$ctl" --bus "$address" "$@" 2>&1
+}
+
+# What it says and its exit code, in a line of at most so many seconds.
+fails() {
+	timeout -k 1 "$1" "$ctl" --bus "${bus:-$address}" "${@:2}" > "$work/stdout" 2> "$work/stderr"
+	echo "$? $(wc -c < "$work/stdout") $(sed "s|$work|WORK|g" "$work/stderr")"
+}
+
+# verb NAME RECORD VERB...: its text is golden/NAME-RECORD.txt
+verb() {
+	local file=$golden/$1-$2.txt name="$1 of $2"
+	record "$2"
+	shift 2
+	run "$@" > "$work/text"
+	echo "exit status $?" >> "$work/text"
+	[ "${GOLDEN:-}" != write ] || cp "$work/text" "$file"
+	is "$name" "$(cat "$work/text")" "$(cat "$file")"
+}
+
+# json NAME RECORD PYTHON VERB...: the expression is true of what it prints (j) and the record (d)
+json() {
+	record "$2"
+	run "${@:4}" --json > "$work/json"
+	is "$1" "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+j = json.load(open(sys.argv[2]))
+def close(a, b): return abs(a - b) <= 1e-12 * max(abs(a), abs(b))
+def sums(r): return sum(v for p in ("anonymous", "fifo") for k, v in r.get(p, {}).items() if k.endswith("_cpu_seconds"))
+print(eval(sys.argv[3]))' "$golden/$2.json" "$work/json" "$3" 2>&1)" True
+}
+
+# Bytes that no terminal is to see: controls but for newline, C1, and what turns text around.
+harmful() {
+	python3 -c '
+import sys
+text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
+       or c in "\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
+       or "\ud800" <= c <= "\udfff")]
+print(len(bad), end="")'
+}
+
+plan 71
+start_bus ''
+start_service
+: > "$answers/manner"
+cp "$golden/metrics.txt" "$answers/"
+
+# ---- texts ----
+
+for recorded in full burst old uncounted; do
+	verb status $recorded status
+	verb list $recorded list
+done
+verb groups full groups
+verb remedies burst remedies
+verb remedies old remedies
+verb show full show 4294967295
+verb show burst show 186
+verb top full top -n 1 -d 0.1
+rm -f "$answers/calls"
+is "metrics are passed on as they are" "$(run metrics | cmp - "$golden/metrics.txt" && echo same)" same
+
+record full
+is "a status fits a screen" "$(run status | awk '{ if (length($0) > 80) wide++ } END { print NR <= 24, wide + 0 }')" "1 0"
+record burst
+is "and where much is missing" "$(run status | awk '{ if (length($0) > 80) wide++ } END { print NR <= 24, wide + 0 }')" "1 0"
+record full
+is "a limit" "$(run list --limit 2 | tr -s ' ' | sed 's,^ ,,' | tail -n 3)" \
+	"$(run list | tr -s ' ' | sed -n '3s,^ ,,p')
+* has ended
+And 2 more; --limit 0 shows all."
+
+python3 - "$golden/full.json" > "$answers/describe.json" <<-'END'
+	import json, sys
+	d = json.load(open(sys.argv[1]))
+	d["processes"] = []; d["groups"] = []; d["remedies"] = {}
+	print(json.dumps(d))
+END
+is "no processes" "$(run list)" "No process has used a pipe yet since pipewatchd looks."
+is "no groups" "$(run groups)" "No unit has used a pipe yet since pipewatchd looks."
+is "no remedies" "$(run remedies)" "No remedy is known to save anything here."
+
+# ---- JSON: the same numbers ----
+
+json "status as JSON" full 'all(j[k] == d[k] for k in d if k not in ("groups", "processes", "processes_omitted")) and "processes" not in j and j["top_payer"]["pid"] == 185 and j["best_remedy"] == "kernel" and close(j["metadata_cpu_ratio"], sums(d["totals"]) / 1000)' status
+json "status of an old daemon" old 'j["version"] == "9.8.7" and "metadata_cpu_seconds" not in j and len(j["not_measured"]) == 5' status
+json "list as JSON" full '[{k: v for k, v in p.items() if k != "metadata_cpu_seconds"} for p in j["processes"]] == d["processes"] and all(close(p["metadata_cpu_seconds"], sums(p)) for p in j["processes"]) and j["omitted"] == 0' list
+json "list as JSON, with a limit" full 'j["processes"][0]["pid"] == 185 and len(j["processes"]) == 1 and j["omitted"] == 3' list --limit 1
+json "numbers beyond 53 bits" full 'j["processes"][2]["fifo"]["writes"] == 18446744073709551615 and j["processes"][3]["fifo"]["written_bytes"] == 9223372036854775808' list
+json "groups as JSON" full '[{k: v for k, v in g.items() if k != "metadata_cpu_seconds"} for g in j["groups"]] == d["groups"]' groups
+json "show as JSON" full 'all(j[k] == v for k, v in d["processes"][1].items()) and j["pipe_ends_reason"] == "The process has ended." and j["best_remedy"] == "kernel"' show 186
+json "remedies as JSON" burst '{k: v["saved_cpu_seconds"] for k, v in j["host"]["remedies"].items()} == d["remedies"] and close(j["host"]["remedies"]["noatime"]["cpu_seconds_per_second"], d["remedies"]["noatime"] / 1000) and j["watchers"] == d["watchers"] and [p["pid"] for p in j["processes"]] == [185, 186, 2000] and j["processes"][2]["comm"] == d["processes"][2]["comm"]' remedies
+json "metrics as JSON" full '[s["value"] for m in j["metrics"] if m["name"] == "pipewatch_pipe_writes_total" for s in m["samples"] if s["labels"].get("comm") == "writer"] == [1000]' metrics
+is "all of them" "$(python3 -c 'import json, sys; print(sum(len(m["samples"]) for m in json.load(open(sys.argv[1]))["metrics"]))' "$work/json")" \
+	"$(grep -vc '^#' "$golden/metrics.txt")"
+is "each with a type and help" "$(python3 -c 'import json, sys; print(sum("type" not in m or "help" not in m for m in json.load(open(sys.argv[1]))["metrics"]))' "$work/json")" 0
+
+# Two seconds lie between them.
+stop_service
+start_service
+cp "$golden/full.json" "$answers/describe.1.json"
+cp "$golden/later.json" "$answers/describe.2.json"
+json "top as JSON" later 'j["seconds"] == 2 and [p["pid"] for p in j["processes"]] == [2000, 185, 3000] and j["processes"][0]["metadata_cpu_ratio"] == 0.125 and j["processes"][0]["metadata_cpu_share"] == 0.25 and j["processes"][1]["reads_per_second"] == 10000 and j["host"]["reads_per_second"] == 12000' top -n 1 -d 0.1
+stop_service
+start_service
+verb top later top -n 1 -d 0.1
+rm -f "$answers"/describe.?.json
+record full
+is "a line a round" "$(run top -n 3 -d 0.1 --json | wc -l)" 3
+
+# ---- names that are no friends of a terminal ----
+
+python3 - "$golden/full.json" > "$answers/describe.json" <<-'END'
+	import json, sys
+	d = json.load(open(sys.argv[1]))
+	names = ["".join(map(chr, range(a, a + 8))) for a in (0x1, 0x9, 0x11, 0x18, 0x7f, 0x87, 0x8f, 0x97, 0x98)]
+	names += ["\x1b[2J\x1b]0;x\x07", "\u202eabc\u2066", "\u061c\u200f\u2028\ufeff", "\"\\'`$(x)", "\\x1b[2J", "\u6f22\u5b57"]
+	p = d["processes"][0]
+	d["processes"] = [dict(p, comm=n, pid=1000 + i, unit=n) for i, n in enumerate(names)]
+	d["groups"] = [dict(d["groups"][0], comm=n, unit=n) for n in names]
+	d["watchers"] = [dict(pid=1, comm=n, watches=1) for n in names]
+	for key in ("version", "state_reason", "mode", "mode_reason", "state"):
+	    d[key] = "\x1b[31m\x9b\u202e\n"
+	d["kernel"]["release"] = d["paths"]["fifo"]["atime"]["reason"] = d["paths"]["fifo"]["atime"]["state"] = "\x1b\x07"
+	print(json.dumps(d))
+END
+for each in status list groups remedies 'show 1009' 'top -n 1 -d 0.1' metrics; do
+	# shellcheck disable=SC2086 # words
+	is "${each%% *}: no control byte" "$(NO_COLOR=1 TERM=dumb "$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" $each | harmful)" 0
+done
+for each in list status; do
+	is "$each as JSON: no control byte" "$(run $each --json | harmful)" 0
+done
+is "but the names themselves" "$(run list --json | python3 -c 'import json, sys; print([p["comm"] for p in json.load(sys.stdin)["processes"]][9] == "\x1b[2J\x1b]0;x\x07")')" True
+is "columns stay straight" "$(run list | sed 1d | iconv -t ASCII//TRANSLIT | sed 's/?/??/g' | awk '{ print index($0, "108,894,000") }' | sort -u | wc -l)" 1
+is "ASCII where the terminal knows no more" "$(LC_ALL=C run list | LC_ALL=C grep -c '[^ -~]')" 0
+record full
+is "colours on a terminal" "$("$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" status | grep -o $'\033\[31mpaid\033\[0m' | wc -l)" 6
+is "none with NO_COLOR" "$(NO_COLOR=1 "$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" status | grep -c $'\033')" 0
+is "none in a pipe" "$(run status | grep -c $'\033')" 0
+is "as wide as the terminal" "$(NO_COLOR=1 "$top/tests/ctl/terminal.py" 60 24 "$ctl" --bus "$address" remedies | awk 'length($0) > 60' | wc -l)" 0
+
+# ---- failures ----
+
+is "nobody of that number" "$(fails 5 show 4000000000)" "69 0 pipewatchctl: There is no process 4000000000. One that has ended stays in the list for a minute; what it did stays in its group (\"pipewatchctl groups\")."
+is "a process without pipes" "$(fails 5 show $$)" "69 0 pipewatchctl: Process $$ has not used a pipe since pipewatchd looks."
+manner old
+is "an old daemon" "$(fails 5 list)" "69 0 pipewatchctl: The pipewatchd that runs is 0.0.7 and has no Describe(), which pipewatchctl 0.1.0 needs. Restart it if it has been upgraded (sudo systemctl restart pipewatchd), or upgrade it."
+manner number
+is "something else of that name" "$(fails 5 list)" "70 0 pipewatchctl: What answers to org.pipewatch1 on the bus at unix:path=WORK/bus is no pipewatchd: Describe() gave no text."
+manner
+echo nonsense > "$answers/describe.json"
+is "no JSON" "$(fails 5 status)" "70 0 pipewatchctl: What answers to org.pipewatch1 is no pipewatchd that pipewatchctl 0.1.0 understands: its description is no JSON, or names no version."
+manner error org.pipewatch1.Error.Failed $'The figures\033[2J cannot be read'
+is "an error of the daemon" "$(fails 5 status)" '71 0 pipewatchctl: pipewatchd cannot answer Describe(): The figures\u001b[2J cannot be read (org.pipewatch1.Error.Failed).'
+manner error org.freedesktop.DBus.Error.AccessDenied No.
+is "not permitted" "$(fails 5 groups | cut -c 1-66)" "77 0 pipewatchctl: The bus does not permit this user to ask pipewa"
+manner hang
+is "bench does not wait for a daemon that hangs" "$(timeout -k 1 7 "$ctl" --bus "$address" bench --seconds 1 | tail -n 1)" \
+	"No pipewatchd answers on the bus: if none runs, the figures are of pipes alone."
+stop_service
+is "no daemon" "$(fails 5 status | cut -c 1-110)" "69 0 pipewatchctl: pipewatchd is not running: nobody on the bus at unix:path=WORK/bus is org.pipewatch1 (The n"
+is "and how to start it" "$(fails 5 status | grep -c 'sudo systemctl start pipewatchd')" 1
+kill -STOP "$bus_pid"
+is "a bus that does not answer" "$(fails 8 status)" "69 0 pipewatchctl: The bus at unix:path=WORK/bus did not take us in within 5 seconds. Is the address right? Without --bus it is the system bus."
+kill -CONT "$bus_pid"
+stop_bus
+is "no bus" "$(fails 5 status)" "69 0 pipewatchctl: There is no bus at unix:path=WORK/bus (No such file or directory). Is the address right? Without --bus it is the system bus."
+bus=nonsense
+is "no address" "$(fails 5 status | cut -c 1-60)" "64 0 pipewatchctl: \"nonsense\" is no address of a bus. Allowe"
+bus=session
+is "no session" "$(fails 5 status | cut -c 1-60)" "69 0 pipewatchctl: There is no session bus: neither DBUS_SES"
+unset bus
+is "wrong usage" "$(fails 5 nonsense | head -n 1)" "64 0 pipewatchctl: there is no verb \"nonsense\"; there are status, top, list, show, groups, remedies, check, bench and metrics"
+is "a full disk" "$("$ctl" --help 2>&1 > /dev/full; echo $?)" "pipewatchctl: Writing the output failed: No space left on device.
+71"
+
+# ---- without a daemon ----
+
+"$build/pipewatchd" --check > "$work/check" 2>&1
+code=$?
+is "check: as the daemon has it" "$("$ctl" check > "$work/text" 2>&1; echo $?; grep -v ns "$work/text")" "$code
+$(grep -v ns "$work/check")"
+is "check as JSON" "$("$ctl" check --json > "$work/json"; python3 - "$work/json" "$code" <<-'END'
+	import json, sys
+	j = json.load(open(sys.argv[1]))
+	print(len(j["paths"]), len(j["measurable"]), len(j["costs"]), j["exit_status"] == int(sys.argv[2]),
+	      all(p["state"] in ("paid", "removed", "unknown") and p["reason"] for p in j["paths"]),
+	      all("seconds" in c or "reason" in c for c in j["costs"]), j["measurable"][0]["figure"])
+END
+)" "6 7 6 True True True reads, writes and bytes"
+is "bench" "$("$ctl" --bus "$address" bench --seconds 1 > "$work/text"; echo $? "$(grep -cE '^(fill and drain|ping-pong|fan-in|messaging) ' "$work/text") $(tail -n 1 "$work/text")")" \
+	"0 4 No pipewatchd answers on the bus: if none runs, the figures are of pipes alone."
+is "bench as JSON" "$("$ctl" --bus "$address" bench --seconds 1 --json > "$work/json"; python3 - "$work/json" <<-'END'
+	import json, sys
+	j = json.load(open(sys.argv[1]))
+	print(len(j["results"]), j["pipewatchd"], all(r["rounds"] >= 3 and 0 < r["lower_quartile_seconds"]
+	      <= r["median_seconds"] <= r["upper_quartile_seconds"] < 1 for r in j["results"]))
+END
+)" "12 {'answers': False} True"
+
+done_testing
