@@ -56,7 +56,7 @@ tree() {
 	ls -d /run/pipewatch /var/cache/pipewatch /var/lib/dpkg/info/* 2>&1
 }
 
-plan 35
+plan 39
 
 # The image is without what people read, but no Debian is without its directories.
 mkdir -p /usr/share/doc /usr/share/man/man1 /usr/share/man/man5 /usr/share/man/man7 /usr/share/man/man8 \
@@ -93,18 +93,23 @@ systemctl start pipewatchd
 is "systemctl start" "$?, $(property ActiveState)" "0, active"
 is "curl: the version" "$(scrape | sed -n 's/^pipewatch_build_info{version="\([^"]*\)".*} /\1 /p')" "$version 1"
 is "curl: the state" "$(sample 'pipewatch_state{state="running"}')" 1
-systemd-run -q --wait --unit=alive /t/load -n 1000 -s 100 -c lives
+systemd-run -q --unit=alive /t/load -n 1000 -s 100 -c lives -w
+for _ in $(seq 100); do
+	[ "$(sample 'pipewatch_pipe_writes_total{unit="alive.service",comm="lives",pipe="anonymous"}')" != 1000 ] || break
+	sleep 0.2
+done
+pipeline=$(systemctl show -P MainPID alive.service)
 is "curl: what a service did" "$(sample 'pipewatch_pipe_writes_total{unit="alive.service",comm="lives",pipe="anonymous"}')" 1000
 for user in root user; do
 	runuser -u $user -- busctl --xml-interface introspect org.pipewatch1 /org/pipewatch1 > xml
 	is "busctl introspect, as $user" "$(grep -v '^$' xml)" "$(grep -v '^$' introspection.xml)"
 	is "pipewatchd --check, as $user, names the kernel" \
 		"$(runuser -u $user -- pipewatchd --check | head -n 1)" "Kernel $(uname -r) ($(uname -m))"
-	if [ -e /usr/bin/pipewatchctl ]; then
-		ok "pipewatchctl status, as $user" runuser -u $user -- pipewatchctl status
-	else
-		skip "pipewatchctl status, as $user" "it is not in the package"
-	fi
+	is "pipewatchctl status, as $user" "$(runuser -u $user -- pipewatchctl status > status; echo $?; grep -c "$version" status)" "0
+1"
+	is "pipewatchctl top, as $user" "$(runuser -u $user -- pipewatchctl top -n 2 -d 0.5 | grep -c '^Host: ')" 2
+	is "pipewatchctl show, as $user" "$(runuser -u $user -- pipewatchctl show "$pipeline" | awk '$1 == "anonymous" { print $2, $3 }' |
+		paste -sd ' ')" "reads 1,000 writes 1,000"
 done
 
 # ---- upgraded ----
