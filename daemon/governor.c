@@ -12,14 +12,16 @@
 /* Beyond any machine, but far from where products of such numbers overflow. */
 #define FACT_MAX 1e15
 
-/* So many choices running must find a mode too costly, unless it is by far. */
+/* So many choices running must find windows too costly, unless it is by far. */
 #define LEAVE_CHOICES 2
 
 #define NEVER -1.0
 
 struct governor {
 	enum snapshot_mode mode; /* the last choice; MODE_AUTO: the next one knows no past */
-	unsigned int n_over;	 /* choices running that found it too costly */
+	unsigned int n_over;	 /* choices running that found a mode other than exact too costly */
+	double credit_seconds;	 /* CPU time that counting everything may take beyond its room */
+	double chosen_seconds;	 /* when it was last looked at; NEVER */
 	/* Since when these would have had ample room. */
 	double exact_since, burst_since;
 };
@@ -223,7 +225,8 @@ static void explain_exact(const struct prospect *p, const struct governor *g, co
 	else
 		say(ret, "%sCounting every operation costs %s, %s %s%s.", prefix,
 		    words_cost(p, whole).text, compared(p, whole), words_limit(p).text,
-		    g->n_over > 0 ? ", for a moment at least" : "");
+		    p->counting > p->room && g->mode == MODE_EXACT ? ", for a moment at least"
+								   : "");
 }
 
 /* Why @subject, a mode that shows more at @cost, is not what is done. */
@@ -293,7 +296,12 @@ static void explain_asked(const struct prospect *p, const struct governor *g,
 
 static void past_forget(struct governor *g)
 {
-	*g = (struct governor){ .mode = MODE_AUTO, .exact_since = NEVER, .burst_since = NEVER };
+	*g = (struct governor){
+		.mode = MODE_AUTO,
+		.chosen_seconds = NEVER,
+		.exact_since = NEVER,
+		.burst_since = NEVER,
+	};
 }
 
 struct governor *governor_new(void)
@@ -334,6 +342,20 @@ static bool too_much(struct governor *g, const struct prospect *p, double cost)
 	return ++g->n_over >= LEAVE_CHOICES || cost > p->room + p->allowed;
 }
 
+/* Room that was not used is saved up, for a spurt that does not last. */
+static void credit_update(struct governor *g, const struct prospect *p)
+{
+	double now = p->facts->now_seconds, most = GOVERNOR_CREDIT_SEC * p->allowed;
+	double used = g->mode == MODE_EXACT ? p->counting : 0;
+
+	if (g->chosen_seconds == NEVER)
+		g->credit_seconds = most;
+	else
+		g->credit_seconds += (now - g->chosen_seconds) * (p->room - used);
+	g->credit_seconds = fmin(g->credit_seconds, most);
+	g->chosen_seconds = now;
+}
+
 static enum snapshot_mode less_than_exact(const struct prospect *p)
 {
 	return p->burst > p->room && p->facts->can_sample ? MODE_PROFILE : MODE_BURST;
@@ -350,13 +372,15 @@ static void choose_auto(struct governor *g, const struct prospect *p)
 		g->mode = MODE_EXACT;
 		return;
 	}
+	credit_update(g, p);
 	exact_lasts = room_lasts(p, p->counting, &g->exact_since);
 	burst_lasts = room_lasts(p, p->burst, &g->burst_since);
 
 	if (mode == MODE_AUTO)
 		mode = p->counting <= p->room ? MODE_EXACT : less_than_exact(p);
 	else if (mode == MODE_EXACT)
-		mode = too_much(g, p, p->counting) ? less_than_exact(p) : MODE_EXACT;
+		mode = p->counting > p->room && g->credit_seconds <= 0 ? less_than_exact(p)
+								       : MODE_EXACT;
 	else if (exact_lasts)
 		mode = MODE_EXACT;
 	else if (mode == MODE_BURST)

@@ -25,6 +25,12 @@
 /* The share of what is allowed that counting has, whatever the rest costs. */
 #define GOVERNOR_RESERVE 0.1
 
+/*
+ * The time that the budget is of: for so long room that is not used is saved up. A spurt of pipe
+ * operations is still counted exactly, a load that lasts is not.
+ */
+#define GOVERNOR_CREDIT_SEC 120.0
+
 /* From window to window: at the most, and at the least, of which the latter is also four times as
  * long as programs are attached for a window. */
 #define GOVERNOR_LONGEST_SEC  300.0
@@ -75,10 +81,10 @@ static inline void governor_freep(struct governor **g)
 }
 
 /*
- * To be asked about once a second. With MODE_AUTO the choice depends on the ones before: a mode is
- * left at once when it takes more than twice what is allowed, else when it was too much twice
- * running. The first choice, and the first one after another mode was asked for or something became
- * impossible, knows no past.
+ * To be asked about once a second. With MODE_AUTO the choice depends on the ones before: exact is
+ * left when what was saved up is used, windows at once when they take more than twice what is
+ * allowed, else when they were too much twice running. The first choice, and the first one after
+ * another mode was asked for or something became impossible, knows no past.
  */
 void governor_choose(struct governor *g, const struct governor_facts *facts,
 		     struct governor_choice *ret);

@@ -4,6 +4,7 @@
  * that goes wrong anywhere is logged here, once.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -331,6 +332,8 @@ static int daemon_start(struct daemon *d)
 			return fail_os("Starting on the bus failed", r);
 	}
 
+	/* Reading the kernel's types takes ten times the memory of what is kept of them. */
+	malloc_trim(0);
 	r = privilege_drop(service_reattaches(d->service), service_permitted, d->service);
 	if (r < 0)
 		log_message(LOG_WARNING, "Cannot give up capabilities: %s.", strerror(-r));

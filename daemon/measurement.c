@@ -248,6 +248,16 @@ static void mode_choose(struct measurement *m)
 	}
 }
 
+/* Rates are of the time from here on. */
+static void look_begin(struct measurement *m)
+{
+	m->looked_usec = monotonic_usec();
+	m->look_usec = m->looked_usec + LOOK_USEC;
+	m->operations = accounts_operations(m->accounts);
+	m->operations_per_second = 0;
+	observer_look(m->observer, m->looked_usec);
+}
+
 int measurement_new(const struct measurement_setup *setup, struct measurement **ret_measurement)
 {
 	_cleanup_(measurement_freep) struct measurement *m = calloc(1, sizeof(*m));
@@ -274,9 +284,7 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 		return -ENOMEM;
 	mode_choose(m);
 	/* What starting took is not what running takes. */
-	m->looked_usec = monotonic_usec();
-	m->look_usec = m->looked_usec + LOOK_USEC;
-	observer_look(m->observer, m->looked_usec);
+	look_begin(m);
 
 	*ret_measurement = m;
 	m = NULL;
@@ -313,6 +321,9 @@ int measurement_refused(const struct measurement *m, const char **ret_reason)
 
 void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
 {
+	/* Nobody looked while it was off. */
+	if (m->setup.mode == MODE_OFF)
+		look_begin(m);
 	m->setup.mode = mode;
 	/* What was out of the question is tried again. */
 	m->refused = 0;
