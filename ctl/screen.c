@@ -45,22 +45,26 @@ static void write_all(const struct screen *s, const char *text, size_t n)
 	}
 }
 
-static void enter(struct screen *s)
+static void take_keys(const struct screen *s)
 {
-	struct termios raw;
+	struct termios raw = s->before;
 
-	if (s->keys) {
-		raw = s->before;
-		/* Keys at once and unseen; signals stay. */
-		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-		raw.c_cc[VMIN] = 0;
-		raw.c_cc[VTIME] = 0;
-		tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-	}
+	if (!s->keys)
+		return;
+	/* Keys at once and unseen; signals stay. */
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_cc[VMIN] = 0;
+	raw.c_cc[VTIME] = 0;
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+}
+
+static void enter(const struct screen *s)
+{
+	take_keys(s);
 	write_all(s, ENTER, strlen(ENTER));
 }
 
-static void leave(struct screen *s)
+static void leave(const struct screen *s)
 {
 	write_all(s, LEAVE, strlen(LEAVE));
 	if (s->keys)
@@ -138,10 +142,16 @@ int screen_fd(const struct screen *s)
 }
 
 /* Control-Z: the shell gets its screen back, and we ours when it lets us go on. */
-static void stop(struct screen *s)
+static void stop(const struct screen *s)
 {
+	const struct timespec at_once = {};
+	sigset_t resumed;
+
 	leave(s);
 	raise(SIGSTOP);
+	sigemptyset(&resumed);
+	sigaddset(&resumed, SIGCONT);
+	sigtimedwait(&resumed, NULL, &at_once);
 	enter(s);
 }
 
@@ -154,8 +164,8 @@ static enum screen_event take_signal(struct screen *s)
 	switch (info.ssi_signo) {
 	case SIGTSTP: stop(s); break;
 	case SIGCONT:
-		/* Stopped by a signal that we do not see: who did that has changed the screen. */
-		enter(s);
+		/* Stopped by a signal that we do not see: the shell has set up the keyboard. */
+		take_keys(s);
 		break;
 	case SIGWINCH: break;
 	default: return SCREEN_QUIT;

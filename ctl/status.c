@@ -204,6 +204,12 @@ static void say_own_cost(struct view *v)
 		say(v, "That is %s so far: %s.", text_seconds(sum, number), text);
 }
 
+/* Is @reason part of why the daemon is not well, which has been told? */
+static bool said(const struct model *m, const char *reason)
+{
+	return strcmp(m->state, "running") && *reason && strstr(m->state_reason, reason);
+}
+
 static void say_mode(struct view *v)
 {
 	const struct model *m = v->m;
@@ -213,8 +219,9 @@ static void say_mode(struct view *v)
 	if (strcmp(m->state, "running"))
 		say(v, "pipewatchd is %s: %s", *m->state ? m->state : "in no known state",
 		    m->state_reason);
-	say(v, "The mode is %s (%s is configured): %s", *m->mode ? m->mode : "not told",
-	    *m->configured_mode ? m->configured_mode : "nothing", m->mode_reason);
+	say(v, "The mode is %s (%s is configured)%s%s", *m->mode ? m->mode : "not told",
+	    *m->configured_mode ? m->configured_mode : "nothing",
+	    said(m, m->mode_reason) ? "." : ": ", said(m, m->mode_reason) ? "" : m->mode_reason);
 	if (m->unseen.known && m->unseen.value > 0)
 		snprintf(unseen, sizeof(unseen),
 			 "; a process that was not seen made fewer than %s operations",
@@ -223,6 +230,17 @@ static void say_mode(struct view *v)
 		say(v, "Counts are estimates from %s of the time%s.",
 		    text_ratio(m->coverage.value, coverage), unseen);
 	say_own_cost(v);
+}
+
+/* A reason that stands above already does not take the room of others. */
+static void shorten(const struct model *m, const char *gap, char *ret, size_t size)
+{
+	const char *reason = said(m, m->counting_reason) ? strstr(gap, m->counting_reason) : NULL;
+
+	if (reason)
+		snprintf(ret, size, "%.*sas above.", (int)(reason - gap), gap);
+	else
+		snprintf(ret, size, "%s", gap);
 }
 
 /* As many as there is room for on the screen. */
@@ -242,13 +260,15 @@ static int say_gaps(struct view *v, struct failure *f)
 	for (i = 0; i < n; i++) {
 		_cleanup_(freep) char *lines = NULL;
 		_cleanup_(fclosep) FILE *memory = NULL;
+		char gap[1024];
 		unsigned int needs;
 		size_t size;
 
 		memory = open_memstream(&lines, &size);
 		if (!memory)
 			return failure_os(f, "Listing what is not measured failed", ENOMEM);
-		needs = text_wrap(memory, v->width, "  ", "    ", gaps_get(gaps, i));
+		shorten(v->m, gaps_get(gaps, i), gap, sizeof(gap));
+		needs = text_wrap(memory, v->width, "  ", "    ", gap);
 		if (fflush(memory) != 0)
 			return failure_os(f, "Listing what is not measured failed", ENOMEM);
 		/* The first is shown wherever it ends; others leave a line for how many are not. */

@@ -173,6 +173,26 @@ static unsigned int columns(const char *s, size_t n)
 	return width;
 }
 
+/* The first word of @text; a number and its unit are one. */
+static size_t word_length(const char *text)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s", "%", "min", "h", "days" };
+	size_t n = strcspn(text, " ");
+
+	while (n > 0 && text[n] == ' ' && text[n - 1] >= '0' && text[n - 1] <= '9') {
+		const char *unit = text + n + 1;
+		size_t length = strcspn(unit, " ,.;:)"), i;
+
+		for (i = 0; i < ARRAY_SIZE(units); i++)
+			if (strlen(units[i]) == length && !strncmp(unit, units[i], length))
+				break;
+		if (i == ARRAY_SIZE(units))
+			break;
+		n += 1 + strcspn(unit, " ");
+	}
+	return n;
+}
+
 unsigned int text_wrap(FILE *f, unsigned int width, const char *first, const char *rest,
 		       const char *text)
 {
@@ -185,7 +205,7 @@ unsigned int text_wrap(FILE *f, unsigned int width, const char *first, const cha
 		unsigned int wide;
 
 		text += strspn(text, " ");
-		n = strcspn(text, " ");
+		n = word_length(text);
 		if (n == 0)
 			break;
 		wide = columns(text, n);

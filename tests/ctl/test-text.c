@@ -187,6 +187,10 @@ static void test_wrap(void **state)
 	assert_wrap(10, "aaa bbb ccc ddd", "- aaa bbb\n  ccc ddd\n", 2);
 	assert_wrap(9, "aaa bbb ccc", "- aaa bbb\n  ccc\n", 2);
 	assert_wrap(8, "aaa bbb ccc", "- aaa\n  bbb\n  ccc\n", 3);
+	/* A number stays with its unit. */
+	assert_wrap(9, "aaa 12 ms", "- aaa\n  12 ms\n", 2);
+	assert_wrap(9, "aa 5 %, 1", "- aa 5 %,\n  1\n", 2);
+	assert_wrap(9, "aaa 12 mx", "- aaa 12\n  mx\n", 2);
 	/* What is wider than a line has one of its own. */
 	assert_wrap(6, "a bbbbbbbbbb c", "- a\n  bbbbbbbbbb\n  c\n", 3);
 	/* Colours take no room; wide characters take two. */

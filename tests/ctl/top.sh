@@ -66,7 +66,7 @@ exit $2"
 	is "$1: the keyboard" "$(stty -a -F "$(tmux_ display-message -p -t top '#{pane_tty}')" | grep -oE '(^| )-?(icanon|echo)\>' | paste -s -d ' ' | tr -s ' ')" "$tty_before"
 }
 
-plan 37
+plan 44
 start_bus ''
 cp "$top/tests/ctl/golden/full.json" "$answers/describe.1.json"
 record later
@@ -128,6 +128,27 @@ start -d 1
 sees "again" "mode exact"
 kill -TERM "$(pid_of_top)"
 given_back "ended by a signal" 0
+
+start -d 1
+sees "once more" "mode exact"
+kill -TSTP "$(pid_of_top)"
+stopped() {
+	[ "$(screen | grep .)" = before ]
+}
+ok "stopped, it gives the screen back" within 5 stopped
+kill -CONT "$(pid_of_top)"
+sees "and takes it again" "mode exact"
+manner hang
+calls=$(cat "$answers/calls")
+asked() {
+	[ "$(cat "$answers/calls")" -gt "$calls" ]
+}
+within 5 asked
+key o
+sees "keys are heeded while the daemon hangs" "processes by operations"
+key q
+given_back "quit while it hangs" 0
+manner
 
 start -d 0.2 -n 2
 given_back "ended after so many rounds" 0

@@ -57,7 +57,7 @@ bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
 print(len(bad), end="")'
 }
 
-plan 71
+plan 81
 start_bus ''
 start_service
 : > "$answers/manner"
@@ -146,6 +146,8 @@ for each in status list groups remedies 'show 1009' 'top -n 1 -d 0.1' metrics; d
 	# shellcheck disable=SC2086 # words
 	is "${each%% *}: no control byte" "$(NO_COLOR=1 TERM=dumb "$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" $each | harmful)" 0
 done
+is "top on a screen: no sequence but its own" "$("$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" top -n 2 -d 0.2 |
+	sed $'s/\033\\[\\(H\\|J\\|K\\|2J\\|?1049[hl]\\|?25[hl]\\|?7[hl]\\|[0-9]*m\\)//g' | tr -d '\r' | harmful)" 0
 for each in list status; do
 	is "$each as JSON: no control byte" "$(run $each --json | harmful)" 0
 done
@@ -216,5 +218,28 @@ is "bench as JSON" "$("$ctl" --bus "$address" bench --seconds 1 --json > "$work/
 	      <= r["median_seconds"] <= r["upper_quartile_seconds"] < 1 for r in j["results"]))
 END
 )" "12 {'answers': False} True"
+
+# ---- completion ----
+
+# complete WORD...: what bash offers for the last one
+complete_() {
+	bash -c '
+	. "$1"
+	COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2))
+	_pipewatchctl
+	echo "${COMPREPLY[@]}"' complete "$top/ctl/pipewatchctl.bash" "$@"
+}
+is "verbs are completed" "$(complete_ pipewatchctl re)" remedies
+is "after options" "$(complete_ pipewatchctl --bus session li)" list
+is "one verb only" "$(complete_ pipewatchctl list s)" ""
+is "options" "$(complete_ pipewatchctl --j)" --json
+is "those of top" "$(complete_ pipewatchctl top --c)" --count
+is "and not of others" "$(complete_ pipewatchctl list --c)" ""
+is "buses" "$(complete_ pipewatchctl --bus s)" "system session"
+is "processes" "$(complete_ pipewatchctl show $$ | tr ' ' '\n' | grep -cx $$)" 1
+is "every verb and option that there is" "$(complete_ pipewatchctl '' | wc -w) $(complete_ pipewatchctl --; complete_ pipewatchctl top --; complete_ pipewatchctl bench --)" \
+	"9 --json --bus --limit --version --help --usage
+--json --bus --limit --version --help --usage --groups --count --delay
+--json --bus --limit --version --help --usage --seconds"
 
 done_testing
