@@ -4,6 +4,7 @@
 # make demo       install what is needed, build, and show it at work
 # make check      install what is needed, build, and run every test
 # make install    DESTDIR= and PREFIX= are honoured; configuration goes to /etc
+# make deb        a Debian package, in build/deb
 # V=1 shows the commands; CC=clang builds with clang.
 
 VERSION := 0.1.0
@@ -17,6 +18,7 @@ DBUSDIR ?= $(PREFIX)/share/dbus-1
 DBUSPOLICYDIR ?= $(if $(filter /usr,$(PREFIX)),$(DBUSDIR),/etc/dbus-1)/system.d
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 DOCDIR ?= $(PREFIX)/share/doc/pipewatch
+MANDIR ?= $(PREFIX)/share/man
 CONFDIR := /etc/pipewatch
 
 ifeq ($(origin CC),default)
@@ -54,7 +56,7 @@ CTL_LIBRARY := $(BUILD)/ctl.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c)) \
 	$(patsubst tests/ctl/%.c,$(BUILD)/tests/ctl/%,$(wildcard tests/ctl/test-*.c))
 
-.PHONY: all bench deps check check-loads check-unit check-rules demo install clean
+.PHONY: all bench deb deps check check-loads check-unit check-rules demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -66,7 +68,9 @@ $(BUILD)/%/:
 # ---- BPF: one object for every kernel, and the skeleton that carries it ----
 
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+# What is built does not depend on where: BTF holds the names of sources.
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
+	-ffile-prefix-map=$(CURDIR)=. \
 	$(addprefix -idirafter ,$(wildcard /usr/include/$(shell uname -m)-linux-gnu))
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.bpf.h include/pipewatch/*.h) | $(BUILD)/bpf/
@@ -127,10 +131,26 @@ install: $(BUILD)/pipewatchd $(BUILD)/pipewatchctl
 	$(Q)install -D -m 644 units/org.pipewatch1.service \
 		$(DESTDIR)$(DBUSDIR)/system-services/org.pipewatch1.service
 	$(Q)install -D -m 644 -t $(DESTDIR)$(DOCDIR) README.md LICENSE
+	$(Q)$(foreach page,$(wildcard man/*),install -D -m 644 -t $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(page))) $(page) &&) :
 	$(Q)install -d $(DESTDIR)$(CONFDIR)/pipewatch.conf.d
 	@# What an administrator has changed stays.
 	$(Q)test -e $(DESTDIR)$(CONFDIR)/pipewatch.conf || \
 		install -m 644 units/pipewatch.conf $(DESTDIR)$(CONFDIR)/pipewatch.conf
+
+# ---- the Debian package ----
+
+# Built from a copy, which is without what this tree has been used for. It is built as any other program
+# would build it: nothing of this make reaches it. Its tests have been run or can be, with "make check".
+DEB := $(BUILD)/deb
+DEB_SOURCE := $(DEB)/pipewatch-$(VERSION)
+
+deb: deps
+	$(call say,DEB,$(DEB)/)
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB_SOURCE)
+	$(Q)git ls-files -co --exclude-standard -z | tar -c --null --ignore-failed-read -T - | tar -x -C $(DEB_SOURCE)
+	$(Q)cd $(DEB_SOURCE) && env -u BUILD -u CC -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u VERSION \
+		DEB_BUILD_OPTIONS="$(or $(DEB_BUILD_OPTIONS),nocheck)" dpkg-buildpackage -us -uc > ../log 2>&1 || \
+		{ tail -n 30 ../log >&2; exit 1; }
 
 # ---- tests ----
 
@@ -177,7 +197,7 @@ remake = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 
 # Tests find what was built by BUILD in their environment. The sum of all results is the last line.
 check: deps
-	+$(Q)$(remake) all bench check-unit check-loads $(BUILD)/tests/bus-server $(BUILD)/tests/ctl/service
+	+$(Q)$(remake) all bench check-unit check-loads deb $(BUILD)/tests/bus-server $(BUILD)/tests/ctl/service
 	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
 		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
 

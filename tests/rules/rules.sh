@@ -250,6 +250,8 @@ rule_licence() {
 		case $file in
 		*.c) want='^// SPDX-License-Identifier: '$licence'$' ;;
 		*.h) want='^/\* SPDX-License-Identifier: '$licence' \*/$' ;;
+		man/*) want='^\.\\" SPDX-License-Identifier: '$licence'$' ;;
+		debian/changelog | debian/copyright | debian/source/format | */.gitignore) continue ;;
 		*.xml | .*ignore | .clang-format | tests/packages | tests/suites | *.md | *.csv) continue ;;
 		*) want='^(#|<!--) SPDX-License-Identifier: '$licence'( -->)?$' ;;
 		esac
@@ -314,7 +316,7 @@ rule_scripts() {
 
 rule alone "the tree speaks of itself, not of machines and people who worked on it"
 rule_alone() {
-	local hosts='127\.0\.0\.1|localhost|www\.freedesktop\.org|prometheus\.io|example\.(org|com)|(www\.|docs\.|git\.)?kernel\.org|(www\.)?gnu\.org|(www\.)?shellcheck\.net'
+	local hosts='127\.0\.0\.1|localhost|www\.freedesktop\.org|prometheus\.io|example\.(org|com)|(www\.|docs\.|git\.)?kernel\.org|(www\.)?gnu\.org|www\.debian\.org|(www\.)?shellcheck\.net'
 	own_files | grep -v '^tests/rules/' | xargs grep -nIE \
 		'(^|[^[:alnum:]_./})*%-])/(work|home|srv)/|\<(sub)?agents?\>|\<colleagues?\>|\<TODO\>|\<FIXME\>|\<XXX\>'
 	own_files | xargs grep -noIE 'https?://[[:alnum:]][[:alnum:].-]+' |

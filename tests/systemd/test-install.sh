@@ -37,7 +37,12 @@ is "by default, whatever the umask" "$(installed usual)" "644 etc/pipewatch/pipe
 644 usr/share/dbus-1/system-services/org.pipewatch1.service
 644 usr/share/dbus-1/system.d/org.pipewatch1.conf
 644 usr/share/doc/pipewatch/LICENSE
-644 usr/share/doc/pipewatch/README.md"
+644 usr/share/doc/pipewatch/README.md
+644 usr/share/man/man1/pipewatchctl.1
+644 usr/share/man/man5/org.pipewatch1.5
+644 usr/share/man/man5/pipewatch.conf.5
+644 usr/share/man/man7/pipewatch-metrics.7
+644 usr/share/man/man8/pipewatchd.8"
 is "everybody may enter each directory" "$(find "$work/usual" -mindepth 1 -type d ! -perm 755)" ""
 is "a place for drop-ins" "$(ls -d "$work/usual/etc/pipewatch/pipewatch.conf.d")" \
 	"$work/usual/etc/pipewatch/pipewatch.conf.d"
@@ -59,7 +64,12 @@ is "with a prefix" "$(installed local)" "644 etc/dbus-1/system.d/org.pipewatch1.
 644 usr/local/share/bash-completion/completions/pipewatchctl
 644 usr/local/share/dbus-1/system-services/org.pipewatch1.service
 644 usr/local/share/doc/pipewatch/LICENSE
-644 usr/local/share/doc/pipewatch/README.md"
+644 usr/local/share/doc/pipewatch/README.md
+644 usr/local/share/man/man1/pipewatchctl.1
+644 usr/local/share/man/man5/org.pipewatch1.5
+644 usr/local/share/man/man5/pipewatch.conf.5
+644 usr/local/share/man/man7/pipewatch-metrics.7
+644 usr/local/share/man/man8/pipewatchd.8"
 is "the unit starts what was installed" "$(sed -n 's/^ExecStart=//p' \
 	"$work/local/usr/local/lib/systemd/system/pipewatchd.service")" /usr/local/sbin/pipewatchd
 
