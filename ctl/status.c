@@ -194,7 +194,7 @@ static void say_own_cost(struct view *v)
 	double sum = 0;
 
 	if (m->overhead.known)
-		say(v, "Watching costs %s of the time spent in pipe operations; %s is allowed.",
+		say(v, "Watching costs %s; the budget is %s of the time spent in pipe operations.",
 		    text_ratio(m->overhead.value, number),
 		    m->budget.known ? text_ratio(m->budget.value, allowed) : "what");
 	else

@@ -52,7 +52,7 @@ static void write_own_cost(struct metric_writer *w, const struct snapshot_observ
 	};
 	static const struct metric_family overhead = {
 		"pipewatch_observer_overhead_ratio", METRIC_GAUGE, "ratio",
-		"What the measuring costs, as a share of the time spent in pipe operations, of the last seconds. "
+		"What the measuring costs, as a share of the time spent in pipe operations, or of a tenth of the CPUs' time where that is more, of the last seconds. "
 		"To be compared with pipewatch_budget_ratio. Absent where it is not known."
 	};
 	static const struct metric_family operation = {
@@ -77,7 +77,7 @@ static void write_budget(struct metric_writer *w, const struct snapshot *s)
 {
 	static const struct metric_family budget = {
 		"pipewatch_budget_ratio", METRIC_GAUGE, "ratio",
-		"What measuring may cost, as a share of the time spent in pipe operations."
+		"What measuring may cost, as a share of the time spent in pipe operations, or of a tenth of the CPUs' time where that is more."
 	};
 	static const struct metric_family allowed = {
 		"pipewatch_observer_allowed_cpu_ratio", METRIC_GAUGE, "ratio",

@@ -374,6 +374,15 @@ static double burst_cost(const struct measurement *m, double attached_seconds)
 	       calibration_pair_seconds(m->calibration);
 }
 
+/* What the budget is a share of, in seconds per second. */
+static double budget_base(const struct measurement *m)
+{
+	double pipe = m->operations_per_second * m->cost.operation.seconds;
+	double least = GOVERNOR_FLOOR * sysconf(_SC_NPROCESSORS_ONLN);
+
+	return pipe > least ? pipe : least;
+}
+
 static void charge_own_cost(struct measurement *m, double seconds)
 {
 	double hooked = m->counting ? counting_hooked_operations(m->counting)
@@ -391,8 +400,7 @@ static void charge_own_cost(struct measurement *m, double seconds)
 					 burst_cost(m, bursts - m->burst_seconds) /
 						 (BURSTS_SHARE * m->choice.allowed));
 	}
-	observer_pipe_time(m->observer,
-			   m->operations_per_second * seconds * m->cost.operation.seconds);
+	observer_pipe_time(m->observer, budget_base(m) * seconds);
 	m->hooked_operations = hooked;
 	m->burst_seconds = bursts;
 	m->samples = samples;

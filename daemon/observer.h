@@ -29,7 +29,8 @@ static inline void observer_freep(struct observer **o)
  * looked at. What is not above zero, or not finite, is ignored, so that sums never fall. */
 void observer_charge(struct observer *o, enum observer_part part, double seconds);
 
-/* Time that the host has spent in pipe operations since the last call; likewise. */
+/* Time that the host has spent in pipe operations since the last call, or what else the overhead is
+ * to be a share of; likewise. */
 void observer_pipe_time(struct observer *o, double seconds);
 
 /* What of the daemon's own CPU time went into opening and closing a window: part of

@@ -163,13 +163,12 @@ static void write_own_cost(const struct snapshot *s, FILE *f)
 		write_percent(f, overhead->seconds);
 		fputs(" &plusmn; ", f);
 		write_percent(f, overhead->error_seconds);
-		fputs(" of the time spent in pipe operations", f);
 	} else {
 		fputs("not known", f);
 	}
 	fputs(", and ", f);
 	write_percent(f, s->budget_ratio);
-	fputs(" is allowed.", f);
+	fputs(" of the time spent in pipe operations is allowed.", f);
 	if (!overhead->known)
 		write_reason(f, overhead->reason);
 	fputs(" CPU time so far:", f);
