@@ -231,6 +231,8 @@ struct counting *counting_free(struct counting *c)
 		tracer_pause(c->tracer);
 		collector_collect(c->collector, monotonic_usec());
 	}
+	/* Who counts next begins with all. */
+	accounts_set_factor(c->accounts, &factor_one);
 	collector_free(c->collector);
 	tracer_free(c->tracer);
 	free(c);

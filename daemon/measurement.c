@@ -196,7 +196,8 @@ static int start(struct measurement *m)
 	if (m->counting)
 		return 0;
 	if (!m->calibration) {
-		r = calibration_new(m->setup.paths, m->setup.directories, &m->calibration);
+		r = calibration_new(m->setup.paths, m->setup.directories, monotonic_usec(),
+				    &m->calibration);
 		if (r < 0)
 			return r;
 		calibration_operation(m->calibration, &figure);

@@ -227,7 +227,7 @@ rule_globals() {
 # its loops have a thread that shares their rounds with nobody, and is left behind when it is late.
 rule threads "one thread, but for the loops of A/B and for what waits for the kernel"
 rule_threads() {
-	names '\<(pthread_|thrd_)' 'rounds\.c|detachment\.[ch]'
+	names '\<(pthread_|thrd_)' 'rounds\.c|detachment\.[ch]|burst-loading\.c'
 	names '\<(_Thread_local|__thread|sd_bus_default|MHD_USE_[A-Z_]*THREAD)' none
 }
 
