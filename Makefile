@@ -3,6 +3,7 @@
 # make            build/pipewatchd
 # make demo       install what is needed, build, and show it at work
 # make check      install what is needed, build, and run every test
+# make fuzz       feed every parser with made-up input for SECONDS=60 each
 # make install    DESTDIR= and PREFIX= are honoured; configuration goes to /etc
 # V=1 shows the commands; CC=clang builds with clang.
 
@@ -43,7 +44,7 @@ DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.
 LIBRARY := $(BUILD)/daemon.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c))
 
-.PHONY: all bench deps check check-loads check-unit check-rules demo install clean
+.PHONY: all bench deps check check-fuzzers check-loads check-unit check-rules demo fuzz install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -129,6 +130,18 @@ $(BUILD)/tests/load/%: tests/load/%.c | $(BUILD)/tests/load/
 
 check-loads: $(LOADS)
 
+# Built by tests/fuzz/run, which has a compiler and flags of its own for them and for the library.
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
+
+$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(LIBRARY) | $(BUILD)/tests/fuzz/
+	$(call say,FUZZER,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) -fsanitize=fuzzer $< $(LIBRARY) $(ALL_LDLIBS) -o $@
+
+check-fuzzers: $(FUZZERS)
+
+fuzz: deps
+	+$(Q)BUILD=$(abspath $(BUILD)) CLANG=$(CLANG) tests/fuzz/run $(or $(SECONDS),60)
+
 check-unit: $(UNIT_TESTS)
 
 check-rules: all
@@ -172,4 +185,4 @@ $(BUILD)/bench/%: tests/bench/%.c | $(BUILD)/bench/
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/tests/*.d $(BUILD)/bench/*.d)
+-include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/tests/*.d $(BUILD)/tests/fuzz/*.d $(BUILD)/bench/*.d)
