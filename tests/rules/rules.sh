@@ -113,7 +113,7 @@ rule_wire() {
 
 rule bpf "libbpf is used where the kernel is spoken to"
 rule_bpf() {
-	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|symbols\.c|service\.c|options\.c'
+	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|symbols\.c|run-time\.c|service\.c|options\.c'
 }
 
 publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|metric\.c|describe\.c|accept\.c'
@@ -121,7 +121,7 @@ publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|me
 rule publishers "publishers know the snapshot, not where it comes from"
 rule_publishers() {
 	includes | grep -E "^($publishers) " |
-		grep -E ' ((collector|tracer|accounts|cgroups|process|service|verdict|ab|burst[a-z-]*|sampler|sampling|estimate|calibration)\.h|.*/bpf/.*)$'
+		grep -E ' ((collector|tracer|accounts|cgroups|process|service|verdict|ab|burst[a-z-]*|sampler|sampling|watchers|estimate|calibration)\.h|.*/bpf/.*)$'
 }
 
 rule service "the service knows no publisher, and only main knows the service"
@@ -133,20 +133,26 @@ rule_service() {
 
 rule arrows "the layers below the service are known to it alone"
 rule_arrows() {
-	only 'collector\.h' 'collector\.c|service\.c'
-	only 'tracer\.h' 'tracer\.c|collector\.c|service\.c'
+	only 'collector\.h' 'collector\.c|counting\.c'
+	only 'tracer\.h' 'tracer\.c|collector\.c|counting\.c'
+	only 'accounts-books\.h' 'accounts\.c|accounts-fill\.c'
 	# What was sampled is booked as what was counted is.
-	only 'accounts\.h' 'accounts\.c|collector\.c|sampling\.c|service\.c'
-	only 'cgroups\.h' 'cgroups\.c|collector\.c|service\.c'
+	only 'accounts\.h' 'accounts\.c|accounts-fill\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
+	only 'cgroups\.h' 'cgroups\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
+	only 'counting\.h' 'counting\.c|measurement\.c'
 	only 'sampler\.h' 'sampler\.c|sampling\.c'
-	only 'sampling\.h' 'sampling\.c|service\.c'
-	only 'calibration\.h' 'calibration\.c|service\.c'
+	only 'sampling\.h' 'sampling\.c|measurement\.c'
+	only 'watchers\.h' 'watchers\.c|measurement\.c'
+	only 'calibration\.h' 'calibration\.c|measurement\.c'
+	only 'governor\.h' 'governor\.c|measurement\.c'
+	only 'observer\.h' 'observer\.c|measurement\.c'
+	only 'measurement\.h' 'measurement\.c|service\.c'
 	only 'burst-pairs\.h' 'burst-pairs\.c|burst\.c'
 }
 
 rule pure "the model needs neither libbpf nor systemd nor HTTP"
 rule_pure() {
-	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling)\.c ' |
+	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling|governor|observer|cpu-time|watchers|extrapolation)\.c ' |
 		grep -E ' .*/(bpf|systemd)/| .*microhttpd\.h'
 }
 
@@ -190,9 +196,9 @@ rule_globals() {
 
 # A/B must have the lowest priority, and not make the rest wait where the CPU is wanted by others:
 # its loops have a thread that shares their rounds with nobody, and is left behind when it is late.
-rule threads "one thread, but for the loops of A/B"
+rule threads "one thread, but for the loops of A/B and for what waits for the kernel"
 rule_threads() {
-	names '\<(pthread_|thrd_)' 'rounds\.c'
+	names '\<(pthread_|thrd_)' 'rounds\.c|detachment\.[ch]'
 	names '\<(_Thread_local|__thread|sd_bus_default|MHD_USE_[A-Z_]*THREAD)' none
 }
 
