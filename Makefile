@@ -44,7 +44,7 @@ DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.
 LIBRARY := $(BUILD)/daemon.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c))
 
-.PHONY: all bench deps check check-fuzzers check-loads check-unit check-rules demo fuzz install clean
+.PHONY: all bench deps check check-fuzzers check-loads check-unit check-rules demo faults fuzz install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -142,6 +142,14 @@ check-fuzzers: $(FUZZERS)
 fuzz: deps
 	+$(Q)BUILD=$(abspath $(BUILD)) CLANG=$(CLANG) tests/fuzz/run $(or $(SECONDS),60)
 
+$(BUILD)/tests/faults/preload.so: tests/faults/preload.c | $(BUILD)/tests/faults/
+	$(call say,TEST,$@)
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) -fno-builtin -fPIC -shared $< -ldl -o $@
+
+# Writes tests/faults/FAULTS.md anew.
+faults: all $(BUILD)/tests/faults/preload.so
+	$(Q)BUILD=$(abspath $(BUILD)) tests/faults/gather
+
 check-unit: $(UNIT_TESTS)
 
 check-rules: all
@@ -155,7 +163,8 @@ remake = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 
 # Tests find what was built by BUILD in their environment. The sum of all results is the last line.
 check: deps
-	+$(Q)$(remake) all bench check-unit check-loads $(BUILD)/tests/bus-server
+	+$(Q)$(remake) all bench check-unit check-loads $(BUILD)/tests/bus-server \
+		$(BUILD)/tests/faults/preload.so
 	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
 		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
 

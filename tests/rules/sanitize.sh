@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# All unit tests once more, with everything built for the address and undefined-behaviour
+# All unit tests, and storms of clients on a daemon, once more, with everything built for the address and undefined-behaviour
 # sanitizers: no access out of bounds, no leak, no overflow. A result is a test program.
 set -u
 
@@ -19,9 +19,9 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export CMOCKA_MESSAGE_OUTPUT=TAP
 
 tests=(tests/unit/test-*.c)
-plan $((${#tests[@]} + 1))
+plan $((${#tests[@]} + 2))
 
-make --no-print-directory -j"$(nproc)" BUILD="$build" LDFLAGS='' check-unit \
+make --no-print-directory -j"$(nproc)" BUILD="$build" LDFLAGS='' all check-unit \
 	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all' \
 	> "$work/out" 2>&1
 result "builds" || tail -n 20 "$work/out" | sed 's/^/# /'
@@ -31,5 +31,8 @@ for file in "${tests[@]}"; do
 	timeout -k 5 200 "$build/tests/$name" > "$work/out" 2>&1 < /dev/null
 	result "$name" || grep -vE '^ok ' "$work/out" | head -n 40 | sed 's/^/# /'
 done
+
+timeout -k 5 100 tests/faults/storm "$build/pipewatchd" 5 > "$work/out" 2>&1 < /dev/null
+result "storms of HTTP and bus clients" || head -n 60 "$work/out" | sed 's/^/# /'
 
 done_testing
