@@ -114,6 +114,7 @@ static void write_round(struct world *w, struct fuzz_input *in)
 {
 	uint8_t n = fuzz_u8(in) % (SLOTS_MAX + 1);
 
+	w->shared.claimed += n;
 	for (uint8_t i = 0; i < n; i++) {
 		struct wire_slot *slot = &w->slots[place(fuzz_u8(in))];
 
