@@ -31,7 +31,7 @@ c_files() {
 
 # Everything but what is not ours to write, or to be compared byte by byte.
 own_files() {
-	grep -vE '^LICENSE$|/golden/|^README\.md$' "$work/files"
+	grep -vE '^LICENSE$|/golden/|/corpus/|^README\.md$' "$work/files"
 }
 
 scripts() {
@@ -108,7 +108,7 @@ rule_wire() {
 	only '.*/wire\.h' 'tracer\.c|collector\.c'
 	only '.*/burst-wire\.h' 'burst\.c|burst-pairs\.c|burst-sum\.c'
 	only '.*/sampler-wire\.h' 'sampler\.c'
-	c_files | grep -vE '^(bpf|daemon|tests/bench)/' | xargs grep -nE '^#include.*wire\.h'
+	c_files | grep -vE '^(bpf|daemon|tests/bench|tests/fuzz)/' | xargs grep -nE '^#include.*wire\.h'
 }
 
 rule bpf "libbpf is used where the kernel is spoken to"
