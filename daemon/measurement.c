@@ -10,6 +10,7 @@
 #include "counting.h"
 #include "cpu-time.h"
 #include "governor.h"
+#include "lifetime.h"
 #include "observer.h"
 #include "operation-cost.h"
 #include "pipewatch/api.h"
@@ -36,6 +37,7 @@ struct measurement {
 	struct measurement_setup setup;
 	struct accounts *accounts;
 	struct cgroups *cgroups;
+	struct lifetime lifetime;
 	struct calibration *calibration;
 	struct counting *counting; /* NULL: nothing is counted */
 	struct sampling *sampling; /* NULL: nothing is sampled */
@@ -185,18 +187,15 @@ static void charge_unit_costs(struct measurement *m)
 		accounts_set_operation_cost(m->accounts, m->cost.operation.seconds);
 }
 
-/*
- * Starts counting. The first time what operations cost is measured before and after it.
- */
+/* Starts counting. The first time, what operations cost is measured before and after it. */
 static int start(struct measurement *m)
 {
-	bool first = !m->calibration;
 	struct cost_figure figure;
 	int fds[2], r;
 
 	if (m->counting)
 		return 0;
-	if (first) {
+	if (!m->calibration) {
 		r = calibration_new(m->setup.paths, m->setup.directories, &m->calibration);
 		if (r < 0)
 			return r;
@@ -204,15 +203,13 @@ static int start(struct measurement *m)
 		operation_cost_without(&m->cost, &figure);
 	}
 	r = counting_start(m);
-	if (r < 0)
-		calibration_set_bursts(m->calibration, m->counting_reason);
-	if (r < 0 || !first)
+	calibration_set_bursts(m->calibration, r < 0 ? m->counting_reason : NULL);
+	charge_unit_costs(m);
+	if (r < 0 || m->cost.ratio > 0)
 		return r;
 	counting_fds(m->counting, fds);
 	operation_cost_try(&m->cost, m->setup.directories, m->setup.paths, fds);
 	counting_set_cost(m->counting, m->cost.counting.seconds, m->cost.ratio);
-	calibration_set_bursts(m->calibration, NULL);
-	charge_unit_costs(m);
 	return 0;
 }
 
@@ -221,9 +218,10 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 {
 	enum snapshot_mode mode = m->choice.mode;
 
-	if (mode != MODE_OFF)
+	/* What failed before would fail again. */
+	if (mode != MODE_OFF && (before == MODE_OFF || before == MODE_AUTO))
 		sampling_start(m);
-	else
+	else if (mode == MODE_OFF)
 		sampling_stop(m, "The mode is off: nothing is sampled.");
 	if (mode_counts(mode) && start(m) >= 0 && m->counting)
 		counting_set_period(m->counting, m->choice.period_seconds * 1e6);
@@ -274,6 +272,7 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 	if (!m->governor || !m->observer)
 		return -ENOMEM;
 	r = accounts_new(setup->max_groups, &m->accounts);
+	m->lifetime.accounts = m->accounts;
 	if (r >= 0)
 		r = cgroups_new("/proc", &m->cgroups);
 	if (r >= 0)
@@ -453,6 +452,12 @@ static void costs_renew(struct measurement *m)
 	charge_unit_costs(m);
 }
 
+/* Where nothing can be counted, A/B still tells what an update costs. */
+static bool calibrates(const struct measurement *m)
+{
+	return m->calibration && (m->counting || m->refused);
+}
+
 /* Not while a window is open, in which A/B would be neither with the programs nor without. */
 static void calibration_do(struct measurement *m, uint64_t now_usec)
 {
@@ -485,11 +490,11 @@ uint64_t measurement_step(struct measurement *m)
 		look(m, now_usec);
 	if (m->counting)
 		windows_step(m, &window_usec);
-	if (m->counting && now_usec >= m->calibration_usec)
+	if (calibrates(m) && now_usec >= m->calibration_usec)
 		calibration_do(m, now_usec);
 
 	next_usec = m->look_usec;
-	if (m->counting && m->calibration_usec < next_usec)
+	if (calibrates(m) && m->calibration_usec < next_usec)
 		next_usec = m->calibration_usec;
 	now_usec = monotonic_usec();
 	next_usec = next_usec > now_usec ? next_usec - now_usec : 0;
@@ -505,8 +510,7 @@ int measurement_collect(struct measurement *m, bool wake)
 		r = counting_collect(m->counting, wake);
 	if (r >= 0 && m->sampling)
 		r = sampling_collect(m->sampling, now_usec);
-	if (m->sampling && !m->counting)
-		sampling_close_ended(m->sampling, now_usec);
+	lifetime_check(&m->lifetime, now_usec);
 	return r;
 }
 
@@ -543,7 +547,9 @@ static void fill_unit_costs(const struct measurement *m, struct snapshot *s)
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		for (int kind = 0; kind < UPDATE_KINDS; kind++)
 			cost_estimate_unknown(&s->unit_costs[pipe][kind],
-					      "The mode is off: nothing is measured.");
+					      m->choice.mode == MODE_PROFILE
+						      ? "The mode is profile: nothing is timed."
+						      : "The mode is off: nothing is measured.");
 }
 
 static void fill_observer(const struct measurement *m, struct snapshot_observer *ret)

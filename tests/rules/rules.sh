@@ -137,9 +137,10 @@ rule_arrows() {
 	only 'tracer\.h' 'tracer\.c|collector\.c|counting\.c'
 	only 'accounts-books\.h' 'accounts\.c|accounts-fill\.c'
 	# What was sampled is booked as what was counted is.
-	only 'accounts\.h' 'accounts\.c|accounts-fill\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
+	only 'accounts\.h' 'accounts\.c|accounts-fill\.c|lifetime\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
 	only 'cgroups\.h' 'cgroups\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
 	only 'counting\.h' 'counting\.c|measurement\.c'
+	only 'lifetime\.h' 'lifetime\.c|measurement\.c'
 	only 'sampler\.h' 'sampler\.c|sampling\.c'
 	only 'sampling\.h' 'sampling\.c|measurement\.c'
 	only 'watchers\.h' 'watchers\.c|measurement\.c'
