@@ -43,7 +43,7 @@ DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.
 LIBRARY := $(BUILD)/daemon.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c))
 
-.PHONY: all bench deps check check-loads check-unit check-rules demo install clean
+.PHONY: all bench deps check check-bench check-loads check-unit check-rules demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -142,7 +142,7 @@ remake = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 
 # Tests find what was built by BUILD in their environment. The sum of all results is the last line.
 check: deps
-	+$(Q)$(remake) all bench check-unit check-loads $(BUILD)/tests/bus-server
+	+$(Q)$(remake) all check-bench check-unit check-loads $(BUILD)/tests/bus-server
 	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
 		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
 
@@ -150,14 +150,18 @@ demo: deps
 	+$(Q)$(remake) all
 	$(Q)BUILD=$(abspath $(BUILD)) tests/demo/demo
 
-# ---- the cost of counting: tests/bench/run makes a table, tests/bench/limits.sh is a test ----
+# ---- what watching costs: a table in $(BUILD)/bench.md; some of it is tested by "make check" ----
 
 # What measures by itself, and what shows the measuring parts of the daemon.
 BENCH_ALONE := pipe attach
 BENCH_LIBRARY := ab-truth burst-truth sample
 BENCH_BPF := empty.bpf.o candidates.bpf.o
 
-bench: $(BUILD)/pipewatchd $(addprefix $(BUILD)/bench/,$(BENCH_ALONE) $(BENCH_LIBRARY) $(BENCH_BPF))
+bench: deps
+	+$(Q)$(remake) check-bench
+	$(Q)BUILD=$(abspath $(BUILD)) tests/bench/run
+
+check-bench: $(BUILD)/pipewatchd $(addprefix $(BUILD)/bench/,$(BENCH_ALONE) $(BENCH_LIBRARY) $(BENCH_BPF))
 
 $(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard bpf/*.bpf.h include/pipewatch/*.h) | $(BUILD)/bench/
 	$(call say,BPF,$@)
