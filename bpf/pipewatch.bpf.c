@@ -12,10 +12,13 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u32 own_tgid; /* the daemon: its own operations are left out */
 const volatile __u64 wake_at_exited = WIRE_SLOTS / 4; /* exited slots that wake the collector */
 
-/* The one mount of pipefs, learnt from the first anonymous pipe seen. It never goes away. */
+/*
+ * The one mount of pipefs, learnt from the first anonymous pipe seen, which never goes away. NULL
+ * sends every operation the slow way, where it is seen whether operations are counted at all: the
+ * fast way has no instruction for that.
+ */
 struct vfsmount *pipe_mount;
 
 /* Wakes the collector when exited slots pile up; never carries data, so no event can be lost. */
@@ -103,17 +106,15 @@ static __always_inline int account_slow(__u64 *ctx, enum wire_direction directio
 	struct kiocb *iocb = (void *)ctx[0];
 	struct file *file = iocb->ki_filp;
 	__s64 length = ctx[2];
-	__u64 id = bpf_get_current_pid_tgid();
-	enum wire_pipe pipe = file_pipe(file);
-	__u32 key = (__u32)id | (pipe == WIRE_FIFO ? WIRE_KEY_FIFO : 0);
+	__u32 key = bpf_get_current_pid_tgid();
+	enum wire_pipe pipe;
 	struct wire_slot *slot;
 
-	if (length <= 0)
+	if (length <= 0 || !shared.counting)
 		return 0;
-	if (id >> 32 == own_tgid) {
-		__sync_fetch_and_add(&shared.own_operations[pipe][direction], 1);
-		return 0;
-	}
+	pipe = file_pipe(file);
+	if (pipe == WIRE_FIFO)
+		key |= WIRE_KEY_FIFO;
 	slot = slot_find(key);
 	if (!slot)
 		slot = slot_claim(key);

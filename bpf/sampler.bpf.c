@@ -34,7 +34,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH); /* preallocated: this is interrupt context */
 	__uint(max_entries, 16384);
 	__type(key, struct sampler_key);
-	__type(value, struct sampler_sums);
+	__type(value, struct sampler_entry);
 } processes SEC(".maps");
 
 struct {
@@ -101,17 +101,9 @@ static __always_inline int innermost_is_body(struct frames f)
 
 #if defined(__TARGET_ARCH_x86)
 
-struct inode___mode {
-	unsigned short i_mode;
-} __attribute__((preserve_access_index));
-
-struct file___inode {
-	struct inode___mode *f_inode;
-} __attribute__((preserve_access_index));
-
 struct fdtable {
 	unsigned int max_fds;
-	struct file___inode **fd;
+	struct file **fd;
 } __attribute__((preserve_access_index));
 
 struct files_struct {
@@ -152,18 +144,19 @@ static __always_inline void *user_registers(void)
 }
 
 /*
- * Is this the system call read, write, readv or writev of a pipe? fsnotify runs when the pipe's own
- * function has returned and left nothing on the stack, but the file descriptor is still in the
- * user's registers.
+ * Of the system call read, write, readv or writev of a pipe, the update that fsnotify is for it, as
+ * a bit; 0: it is none of these. fsnotify runs when the pipe's own function has returned and left
+ * nothing on the stack, but the file descriptor is still in the user's registers.
  */
-static __always_inline int in_pipe_syscall(void)
+static __always_inline __u32 notified_by_syscall(void)
 {
 	struct task_struct___files *task = (void *)bpf_get_current_task();
 	struct pt_regs___syscall *registers = user_registers();
 	__u64 number = BPF_CORE_READ(registers, orig_ax);
 	__u32 fd = BPF_CORE_READ(registers, di);
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file___inode **files, *file = NULL;
+	struct file **files, *file = NULL;
+	struct inode *inode;
 
 	if (number != SYSCALL_READ && number != SYSCALL_WRITE && number != SYSCALL_READV &&
 	    number != SYSCALL_WRITEV)
@@ -172,12 +165,17 @@ static __always_inline int in_pipe_syscall(void)
 		return 0;
 	files = BPF_CORE_READ(table, fd);
 	bpf_probe_read_kernel(&file, sizeof(file), &files[fd]);
-	return (BPF_CORE_READ(file, f_inode, i_mode) & MODE_FORMAT) == MODE_FIFO;
+	inode = BPF_CORE_READ(file, f_inode);
+	if ((BPF_CORE_READ(inode, i_mode) & MODE_FORMAT) != MODE_FIFO)
+		return 0;
+	if (BPF_CORE_READ(inode, i_sb, s_magic) == PIPEFS_MAGIC)
+		return 1 << SAMPLER_UPDATE_FSNOTIFY_ANONYMOUS;
+	return 1 << SAMPLER_UPDATE_FSNOTIFY_FIFO;
 }
 
 #else
 
-static __always_inline int in_pipe_syscall(void)
+static __always_inline __u32 notified_by_syscall(void)
 {
 	return 0;
 }
@@ -188,11 +186,11 @@ static __always_inline void sums_add(struct sampler_sums *sums, __u64 ns, __u32 
 {
 	__sync_fetch_and_add(&sums->pipe_ns, ns);
 	__sync_fetch_and_add(&sums->pipe_samples, 1);
-	for (int kind = 0; kind < SAMPLER_UPDATES; kind++) {
-		if (!(updates & 1 << kind))
+	for (int update = 0; update < SAMPLER_UPDATES; update++) {
+		if (!(updates & 1 << update))
 			continue;
-		__sync_fetch_and_add(&sums->update_ns[kind], ns);
-		__sync_fetch_and_add(&sums->update_samples[kind], 1);
+		__sync_fetch_and_add(&sums->update_ns[update], ns);
+		__sync_fetch_and_add(&sums->update_samples[update], 1);
 	}
 }
 
@@ -203,19 +201,22 @@ static __always_inline void account(struct sampler_cpu *cpu, __u32 tgid, __u64 n
 		.start_boottime = BPF_CORE_READ(task, group_leader, start_boottime),
 		.tgid = tgid,
 	};
-	struct sampler_sums *sums = bpf_map_lookup_elem(&processes, &key);
+	struct sampler_entry *entry = bpf_map_lookup_elem(&processes, &key);
 
-	if (!sums) {
-		static const struct sampler_sums zero;
+	if (!entry) {
+		static const struct sampler_entry zero;
 
 		bpf_map_update_elem(&processes, &key, &zero, BPF_NOEXIST);
-		sums = bpf_map_lookup_elem(&processes, &key);
+		entry = bpf_map_lookup_elem(&processes, &key);
 	}
-	if (!sums) {
+	if (!entry) {
 		cpu->lost++;
-		sums = &cpu->unattributed;
+		sums_add(&cpu->unattributed, ns, updates);
+		return;
 	}
-	sums_add(sums, ns, updates);
+	BPF_CORE_READ_INTO(&entry->comm, task, group_leader, comm);
+	entry->cgroup_id = task_cgroup_id(task);
+	sums_add(&entry->sums, ns, updates);
 }
 
 /* Is the update's function called by the pipe's? Other files' times are updated under it too, by
@@ -232,6 +233,7 @@ int sample(struct bpf_perf_event_data *ctx)
 	struct sampler_cpu *cpu = bpf_map_lookup_elem(&cpus, &id);
 	struct stack *stack = bpf_map_lookup_elem(&stacks, &zero);
 	struct frames pipe, atime, cmtime;
+	__u32 notified;
 	__u64 now = bpf_ktime_get_ns(), ns;
 	long bytes;
 
@@ -253,9 +255,12 @@ int sample(struct bpf_perf_event_data *ctx)
 
 	pipe = classify(stack, SAMPLER_PIPE);
 	if (!pipe.whole) {
-		if (classify(stack, SAMPLER_FSNOTIFY).whole &&
-		    !classify(stack, SAMPLER_SOFTIRQ).whole && in_pipe_syscall())
-			account(cpu, tgid, ns, 1 << (SAMPLER_FSNOTIFY - SAMPLER_ATIME));
+		if (!classify(stack, SAMPLER_FSNOTIFY).whole ||
+		    classify(stack, SAMPLER_SOFTIRQ).whole)
+			return 0;
+		notified = notified_by_syscall();
+		if (notified)
+			account(cpu, tgid, ns, notified);
 		return 0;
 	}
 	if (!innermost_is_body(pipe) || classify(stack, SAMPLER_SOFTIRQ).whole)
@@ -266,7 +271,7 @@ int sample(struct bpf_perf_event_data *ctx)
 	    (cmtime.whole && !innermost_is_body(cmtime)))
 		return 0;
 	account(cpu, tgid, ns,
-		called_by(atime, pipe) | called_by(cmtime, pipe)
-						 << (SAMPLER_CMTIME - SAMPLER_ATIME));
+		called_by(atime, pipe) << SAMPLER_UPDATE_ATIME | called_by(cmtime, pipe)
+									 << SAMPLER_UPDATE_CMTIME);
 	return 0;
 }

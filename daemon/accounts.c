@@ -1,78 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "accounts.h"
+#include "accounts-books.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Out of memory is an answer, not an exit. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 #include <utlist.h>
-
-#include "util.h"
 
 /* More closed accounts than this are forgotten early, the oldest first. */
 #define CLOSED_MAX 1024
-
-struct group_key {
-	char unit[256];
-	char comm[SNAPSHOT_COMM_MAX];
-};
-
-struct group {
-	struct group_key key; /* zero-padded */
-	uint32_t processes;   /* open ones */
-	struct pipe_counts counts[PIPE_KINDS];
-	struct pipe_costs costs[PIPE_KINDS];
-	double pipe_cpu_seconds;
-	struct pipe_counts
-		listed[PIPE_KINDS]; /* scratch of accounts_fill(): what processes have series for */
-	UT_hash_handle hh;
-};
-
-struct account_key {
-	uint64_t start_boottime_ns;
-	uint64_t tgid;
-};
-
-struct account {
-	struct account_key key;
-	struct group *group; /* NULL: not identified, or beyond the limit of groups */
-	bool identified;
-	bool closed;
-	unsigned int holds;
-	uint64_t closed_usec;
-	char comm[SNAPSHOT_COMM_MAX];
-	const char *unit; /* interned */
-	struct pipe_counts counts[PIPE_KINDS];
-	struct pipe_costs costs[PIPE_KINDS];
-	double pipe_cpu_seconds;
-	struct pipe_counts in_group[PIPE_KINDS]; /* of these, booked on the present group */
-	bool listed;				 /* scratch of accounts_fill() */
-	struct pipe_sizes sizes[PIPE_KINDS];
-	UT_hash_handle hh;
-	struct account *prev, *next; /* among the closed, oldest first */
-};
-
-/* A unit is the name of many processes. Never freed before the end: there are as many as units were
- * seen. */
-struct unit {
-	UT_hash_handle hh;
-	char name[];
-};
-
-struct accounts {
-	unsigned int max_groups;
-	struct account *by_key;
-	struct account *closed;
-	unsigned int n_closed;
-	struct unit *units;
-	struct group *groups;
-	struct group other;
-	struct pipe_counts unattributed[PIPE_KINDS];
-	double unit_costs[PIPE_KINDS][UPDATE_KINDS]; /* seconds; 0: not known yet */
-	struct pipe_sizes sizes[PIPE_KINDS];
-};
 
 int accounts_new(unsigned int max_groups, struct accounts **ret_accounts)
 {
@@ -81,6 +16,7 @@ int accounts_new(unsigned int max_groups, struct accounts **ret_accounts)
 	if (!a)
 		return -ENOMEM;
 	a->max_groups = max_groups;
+	a->factor.factor = 1;
 	*ret_accounts = a;
 	return 0;
 }
@@ -243,8 +179,32 @@ void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottim
 	struct account *p = account_find(a, tgid, start_boottime_ns);
 
 	if (p)
-		p->pipe_cpu_seconds += seconds;
-	(p ? group_of(a, p) : &a->other)->pipe_cpu_seconds += seconds;
+		p->amounts.pipe_cpu_seconds += seconds;
+	(p ? group_of(a, p) : &a->other)->amounts.pipe_cpu_seconds += seconds;
+}
+
+void accounts_book_updates(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+			   const double seconds[UPDATE_KINDS])
+{
+	struct account *p = account_find(a, tgid, start_boottime_ns);
+	struct group *g = p ? group_of(a, p) : &a->other;
+
+	for (int kind = 0; kind < UPDATE_KINDS; kind++) {
+		if (p)
+			p->amounts.sampled_seconds[kind] += seconds[kind];
+		g->amounts.sampled_seconds[kind] += seconds[kind];
+	}
+}
+
+void accounts_book_fsnotify(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+			    enum pipe_kind pipe, double seconds)
+{
+	struct account *p = account_find(a, tgid, start_boottime_ns);
+	struct group *g = p ? group_of(a, p) : &a->other;
+
+	if (p)
+		p->amounts.costs[pipe].seconds[UPDATE_FSNOTIFY] += seconds;
+	g->amounts.costs[pipe].seconds[UPDATE_FSNOTIFY] += seconds;
 }
 
 /* What updates cost that follow from @counts. */
@@ -261,48 +221,119 @@ static void costs_begin(const struct accounts *a, enum pipe_kind pipe, enum upda
 	costs->seconds[kind] = pipe_counts_updates(counts, kind) * a->unit_costs[pipe][kind];
 }
 
+void accounts_set_operation_cost(struct accounts *a, double seconds)
+{
+	a->operation_seconds = seconds;
+}
+
 void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
 			    double seconds)
 {
 	bool first = a->unit_costs[pipe][kind] == 0;
 
-	if (!(seconds > 0))
+	if (kind == UPDATE_FSNOTIFY || !(seconds > 0))
 		return;
 	a->unit_costs[pipe][kind] = seconds;
 	if (!first)
 		return;
 	for (struct account *p = a->by_key; p; p = p->hh.next)
-		costs_begin(a, pipe, kind, &p->counts[pipe], &p->costs[pipe]);
+		costs_begin(a, pipe, kind, &p->amounts.counts[pipe], &p->amounts.costs[pipe]);
 	for (struct group *g = a->groups; g; g = g->hh.next)
-		costs_begin(a, pipe, kind, &g->counts[pipe], &g->costs[pipe]);
-	costs_begin(a, pipe, kind, &a->other.counts[pipe], &a->other.costs[pipe]);
+		costs_begin(a, pipe, kind, &g->amounts.counts[pipe], &g->amounts.costs[pipe]);
+	costs_begin(a, pipe, kind, &a->other.amounts.counts[pipe], &a->other.amounts.costs[pipe]);
+}
+
+static void errors_add(struct errors *e, enum pipe_kind pipe, const struct pipe_counts *counts)
+{
+	e->reads[pipe].window += counts->reads;
+	e->writes[pipe].window += counts->writes;
+}
+
+static void errors_end(struct errors *e, const struct extrapolation_factor *factor)
+{
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		extrapolation_error_end(&e->reads[pipe], factor);
+		extrapolation_error_end(&e->writes[pipe], factor);
+	}
+}
+
+void accounts_set_factor(struct accounts *a, const struct extrapolation_factor *factor)
+{
+	a->factor = *factor;
+	a->estimated |= factor->factor > 1;
+}
+
+void accounts_window_end(struct accounts *a)
+{
+	for (struct account *p = a->by_key; p; p = p->hh.next)
+		errors_end(&p->amounts.errors, &a->factor);
+	for (struct group *g = a->groups; g; g = g->hh.next)
+		errors_end(&g->amounts.errors, &a->factor);
+	errors_end(&a->other.amounts.errors, &a->factor);
+	errors_end(&a->errors, &a->factor);
+}
+
+uint64_t accounts_counted(const struct accounts *a)
+{
+	return a->counted;
+}
+
+uint64_t accounts_operations(const struct accounts *a)
+{
+	return a->operations;
+}
+
+/* What is to be booked for what was counted. */
+struct booking {
+	struct pipe_counts counts;
+	struct pipe_sizes sizes;
+	struct pipe_costs costs;
+	double batch_seconds;
+};
+
+static void booking_make(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counted,
+			 const struct pipe_sizes *sizes, struct booking *ret)
+{
+	ret->counts = *counted;
+	ret->sizes = *sizes;
+	extrapolation_scale(&a->factor, &ret->counts, &ret->sizes);
+	costs_of(a, pipe, &ret->counts, &ret->costs);
+	ret->batch_seconds = pipe_sizes_batchable(&ret->sizes) * a->operation_seconds;
+	a->counted += counted->reads + counted->writes;
+	a->operations += ret->counts.reads + ret->counts.writes;
+	errors_add(&a->errors, pipe, counted);
+	pipe_sizes_add(&a->sizes[pipe], &ret->sizes);
+}
+
+static void amounts_book(struct amounts *amounts, enum pipe_kind pipe,
+			 const struct pipe_counts *counted, const struct booking *booking)
+{
+	pipe_counts_add(&amounts->counts[pipe], &booking->counts);
+	pipe_costs_add(&amounts->costs[pipe], &booking->costs);
+	amounts->batch_seconds += booking->batch_seconds;
+	errors_add(&amounts->errors, pipe, counted);
 }
 
 void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
 		  const struct pipe_counts *counts, const struct pipe_sizes *sizes)
 {
-	struct pipe_costs costs;
+	struct booking booking;
 
-	costs_of(a, pipe, counts, &costs);
-	pipe_counts_add(&p->counts[pipe], counts);
-	pipe_costs_add(&p->costs[pipe], &costs);
-	pipe_counts_add(&p->in_group[pipe], counts);
-	pipe_sizes_add(&p->sizes[pipe], sizes);
-	pipe_counts_add(&group_of(a, p)->counts[pipe], counts);
-	pipe_costs_add(&group_of(a, p)->costs[pipe], &costs);
-	pipe_sizes_add(&a->sizes[pipe], sizes);
+	booking_make(a, pipe, counts, sizes, &booking);
+	amounts_book(&p->amounts, pipe, counts, &booking);
+	amounts_book(&group_of(a, p)->amounts, pipe, counts, &booking);
+	pipe_counts_add(&p->in_group[pipe], &booking.counts);
+	pipe_sizes_add(&p->sizes[pipe], &booking.sizes);
 }
 
 void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counts,
 			 const struct pipe_sizes *sizes)
 {
-	struct pipe_costs costs;
+	struct booking booking;
 
-	costs_of(a, pipe, counts, &costs);
-	pipe_counts_add(&a->other.counts[pipe], counts);
-	pipe_costs_add(&a->other.costs[pipe], &costs);
-	pipe_counts_add(&a->unattributed[pipe], counts);
-	pipe_sizes_add(&a->sizes[pipe], sizes);
+	booking_make(a, pipe, counts, sizes, &booking);
+	amounts_book(&a->other.amounts, pipe, counts, &booking);
+	pipe_counts_add(&a->unattributed[pipe], &booking.counts);
 }
 
 void account_hold(struct account *p)
@@ -358,131 +389,4 @@ void accounts_each_unheld(struct accounts *a, void (*each)(struct account *p, vo
 	HASH_ITER (hh, a->by_key, p, next)
 		if (!p->closed && !p->holds)
 			each(p, userdata);
-}
-
-static int group_fill(const struct group *g, const char *unit, const char *comm, struct snapshot *s)
-{
-	struct snapshot_group *out = snapshot_add_group(s);
-
-	if (!out)
-		return -ENOMEM;
-	out->unit = snapshot_string(s, unit);
-	out->comm = snapshot_string(s, comm);
-	if (!out->unit || !out->comm)
-		return -ENOMEM;
-	out->processes = g->processes;
-	memcpy(out->counts, g->counts, sizeof(out->counts));
-	memcpy(out->costs, g->costs, sizeof(out->costs));
-	out->pipe_cpu_seconds = g->pipe_cpu_seconds;
-	memcpy(out->rest, g->counts, sizeof(out->rest));
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		pipe_counts_subtract(&out->rest[pipe], &g->listed[pipe]);
-	return 0;
-}
-
-static int account_fill(const struct account *p, uint64_t boot_usec, struct snapshot *s)
-{
-	struct snapshot_process *out = snapshot_add_process(s);
-
-	if (!out)
-		return -ENOMEM;
-	out->unit = snapshot_string(s, p->unit);
-	if (!out->unit)
-		return -ENOMEM;
-	out->pid = p->key.tgid;
-	out->start_time_usec = boot_usec + p->key.start_boottime_ns / 1000;
-	memcpy(out->comm, p->comm, sizeof(out->comm));
-	out->exited = p->closed;
-	memcpy(out->counts, p->counts, sizeof(out->counts));
-	memcpy(out->costs, p->costs, sizeof(out->costs));
-	out->pipe_cpu_seconds = p->pipe_cpu_seconds;
-	out->has_series = p->listed;
-	memcpy(out->series, p->in_group, sizeof(out->series));
-	memcpy(out->sizes, p->sizes, sizeof(out->sizes));
-	return 0;
-}
-
-static uint64_t counts_operations(const struct pipe_counts counts[static PIPE_KINDS])
-{
-	uint64_t sum = 0;
-
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		sum += counts[pipe].reads + counts[pipe].writes;
-	return sum;
-}
-
-static int compare_pids(const void *left, const void *right)
-{
-	const struct account *a = *(struct account *const *)left,
-			     *b = *(struct account *const *)right;
-
-	if (a->key.tgid != b->key.tgid)
-		return a->key.tgid < b->key.tgid ? -1 : 1;
-	return a->key.start_boottime_ns > b->key.start_boottime_ns ? -1 : 1;
-}
-
-/*
- * Chooses the processes that get series of their own: open ones in a group with series, and of two
- * with the same pid, of which one must have ended unnoticed, the younger. A name must not appear
- * twice.
- */
-static int list_pids(struct accounts *a)
-{
-	_cleanup_(freep) struct account **open = NULL;
-	struct account *p;
-	struct group *g;
-	size_t n = 0;
-
-	open = calloc(HASH_COUNT(a->by_key) + 1, sizeof(*open));
-	if (!open)
-		return -ENOMEM;
-	for (g = a->groups; g; g = g->hh.next)
-		memset(g->listed, 0, sizeof(g->listed));
-	for (p = a->by_key; p; p = p->hh.next) {
-		p->listed = false;
-		if (!p->closed && p->group)
-			open[n++] = p;
-	}
-	qsort(open, n, sizeof(*open), compare_pids);
-	for (size_t i = 0; i < n; i++) {
-		p = open[i];
-		if (i > 0 && open[i - 1]->key.tgid == p->key.tgid)
-			continue;
-		p->listed = true;
-		for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-			pipe_counts_add(&p->group->listed[pipe], &p->in_group[pipe]);
-	}
-	return 0;
-}
-
-int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct snapshot *s)
-{
-	const struct account *p;
-	const struct group *g;
-	int r;
-
-	s->pid_label = pid_label;
-	if (pid_label) {
-		r = list_pids(a);
-		if (r < 0)
-			return r;
-	}
-	for (p = a->by_key; p; p = p->hh.next) {
-		r = account_fill(p, boot_usec, s);
-		if (r < 0)
-			return r;
-	}
-	for (g = a->groups; g; g = g->hh.next) {
-		r = group_fill(g, g->key.unit, g->key.comm, s);
-		if (r < 0)
-			return r;
-	}
-	if (counts_operations(a->other.counts) || a->other.pipe_cpu_seconds > 0) {
-		r = group_fill(&a->other, SNAPSHOT_OTHER, SNAPSHOT_OTHER, s);
-		if (r < 0)
-			return r;
-	}
-	memcpy(s->sizes, a->sizes, sizeof(s->sizes));
-	s->unattributed_operations = counts_operations(a->unattributed);
-	return 0;
 }

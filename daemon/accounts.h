@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extrapolation.h"
 #include "pipe.h"
 #include "snapshot.h"
 
@@ -44,13 +45,27 @@ int account_identify(struct accounts *a, struct account *p, const char *comm, co
 bool account_identified(const struct account *p);
 const char *account_unit(const struct account *p); /* "" when not known */
 
-/* Books on a process, on its group and on the host. */
+/*
+ * Books what was counted on a process, on its group and on the host, scaled with the factor in
+ * force (accounts_set_factor()).
+ */
 void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
 		  const struct pipe_counts *counts, const struct pipe_sizes *sizes);
 
 /* Books what nobody is known for: on (other) and on the host, and as unattributed. */
 void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counts,
 			 const struct pipe_sizes *sizes);
+
+/*
+ * What a counted operation stands for from now on; 1 until then. accounts_window_end() closes a
+ * window, after all of it has been booked: errors follow from how windows differ.
+ */
+void accounts_set_factor(struct accounts *a, const struct extrapolation_factor *factor);
+void accounts_window_end(struct accounts *a);
+
+/* Operations booked so far on the whole host, as counted, and with factors. */
+uint64_t accounts_counted(const struct accounts *a);
+uint64_t accounts_operations(const struct accounts *a);
 
 /*
  * While somebody holds an account (once per thread that may still book), it is not forgotten. An
@@ -67,14 +82,28 @@ void account_release(struct account *p);
 void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
 		       double seconds);
 
+/* Likewise the part of it that was spent on updates of each kind. */
+void accounts_book_updates(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+			   const double seconds[UPDATE_KINDS]);
+
+/*
+ * Likewise what fsnotify cost on one kind of pipe. It is charged as it is sampled, for which
+ * operations somebody is notified of does not follow from counts.
+ */
+void accounts_book_fsnotify(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+			    enum pipe_kind pipe, double seconds);
+
 /*
  * What one update costs from now on: booked operations are charged with it. The first time also for
  * all that were booked before, since until then nothing was known; later changes leave the past
  * alone, so that what was charged never falls. Nor does it with one that is not above zero, which
- * is noise: it changes nothing.
+ * is noise: it changes nothing. Nor does it for UPDATE_FSNOTIFY.
  */
 void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update_kind kind,
 			    double seconds);
+
+/* What one operation costs as a whole, for what fewer of them would save; 0: not known. */
+void accounts_set_operation_cost(struct accounts *a, double seconds);
 
 /* The process is gone. Its account stays for SNAPSHOT_EXITED_SEC after @now_usec (monotonic). */
 void account_close(struct accounts *a, struct account *p, uint64_t now_usec);

@@ -41,6 +41,7 @@ struct collector {
 	uint32_t n_freed;
 	uint32_t n_used;
 	struct ring_buffer *wake;
+	uint32_t own_tgid;
 	uint64_t now_usec;
 	uint64_t checked_usec; /* when accounts without slots were last looked at */
 };
@@ -76,6 +77,7 @@ int collector_new(const struct tracer_memory *memory, struct accounts *accounts,
 	c->memory = *memory;
 	c->accounts = accounts;
 	c->cgroups = cgroups;
+	c->own_tgid = getpid();
 	c->booked = calloc(WIRE_SLOTS, sizeof(*c->booked));
 	c->freed = calloc(WIRE_SLOTS, sizeof(*c->freed));
 	if (!c->booked || !c->freed)
@@ -98,6 +100,9 @@ struct collector *collector_free(struct collector *c)
 	if (c->cgroups)
 		cgroups_set_paths(c->cgroups, NULL, NULL);
 	ring_buffer__free(c->wake);
+	for (size_t i = 0; c->booked && i < WIRE_SLOTS; i++)
+		if (c->booked[i].account)
+			account_release(c->booked[i].account);
 	free(c->booked);
 	free(c->freed);
 	free(c);
@@ -218,7 +223,8 @@ static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
 /* Its claim follows in one batch with the others. */
 static void slot_free(struct collector *c, struct wire_slot *slot, struct booked *b)
 {
-	account_release(b->account);
+	if (b->account)
+		account_release(b->account);
 	memset(b, 0, sizeof(*b));
 	memset((char *)slot + sizeof(slot->key), 0, sizeof(*slot) - sizeof(slot->key));
 	__atomic_store_n(&slot->key, 0, __ATOMIC_RELEASE);
@@ -237,6 +243,24 @@ static int slot_open(struct collector *c, const struct wire_slot *slot, struct b
 	return 0;
 }
 
+/*
+ * Our own operations are not accounted. Those of this thread are over for now, and of others the
+ * slots are freed when they end.
+ */
+static bool slot_own(struct collector *c, struct wire_slot *slot, uint32_t key)
+{
+	if (slot->tgid != c->own_tgid)
+		return false;
+	if (!(key & WIRE_KEY_EXITED)) {
+		if ((key & KEY_TID_MASK) != (uint32_t)gettid())
+			return true;
+		/* It is freed as if it had. */
+		__atomic_add_fetch(&c->memory.shared->exited, 1, __ATOMIC_RELAXED);
+	}
+	slot_free(c, slot, &c->booked[slot - c->memory.slots]);
+	return true;
+}
+
 /* First of all slots of main threads: who a process is has to be known before anything is booked.
  */
 static int slot_introduce(struct collector *c, struct wire_slot *slot, uint32_t key)
@@ -244,7 +268,7 @@ static int slot_introduce(struct collector *c, struct wire_slot *slot, uint32_t 
 	struct booked *b = &c->booked[slot - c->memory.slots];
 	int r;
 
-	if ((key & KEY_TID_MASK) != slot->tgid)
+	if ((key & KEY_TID_MASK) != slot->tgid || slot->tgid == c->own_tgid)
 		return 0;
 	r = slot_open(c, slot, b);
 	return r < 0 ? r : slot_identify(c, slot, b);
@@ -259,6 +283,8 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 	struct pipe_sizes sizes;
 	int r;
 
+	if (slot_own(c, slot, key))
+		return 0;
 	r = slot_open(c, slot, b);
 	if (r >= 0 && (exited || !account_identified(b->account)))
 		r = slot_identify(c, slot, b);
@@ -380,6 +406,34 @@ int collector_collect(struct collector *c, uint64_t now_usec)
 	}
 	accounts_expire(c->accounts, now_usec);
 	return first;
+}
+
+static uint64_t counts_pending(const struct wire_counts now[static WIRE_DIRECTIONS],
+			       const struct wire_counts booked[static WIRE_DIRECTIONS])
+{
+	uint64_t sum = 0;
+
+	for (int direction = 0; direction < WIRE_DIRECTIONS; direction++)
+		for (int class = 0; class < WIRE_SIZE_CLASSES; class ++)
+			sum += (uint32_t)(now[direction].sizes[class] -
+					  booked[direction].sizes[class]);
+	return sum;
+}
+
+uint64_t collector_pending(struct collector *c)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
+		const struct wire_slot *slot = &c->memory.slots[i];
+
+		if (__atomic_load_n(&slot->key, __ATOMIC_ACQUIRE) && slot->tgid != c->own_tgid)
+			sum += counts_pending(slot->counts, c->booked[i].counts);
+	}
+	for (int pipe = 0; pipe < WIRE_PIPES; pipe++)
+		sum += counts_pending(c->memory.shared->overflow[pipe].counts,
+				      c->overflow[pipe].counts);
+	return sum;
 }
 
 bool collector_permitted(const struct collector *c)

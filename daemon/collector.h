@@ -33,6 +33,9 @@ static inline void collector_freep(struct collector **c)
  */
 int collector_collect(struct collector *c, uint64_t now_usec);
 
+/* Operations that have been counted and not booked yet. */
+uint64_t collector_pending(struct collector *c);
+
 /* Are we permitted to read and change the maps? */
 bool collector_permitted(const struct collector *c);
 

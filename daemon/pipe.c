@@ -5,6 +5,8 @@
 
 #include "util.h"
 
+#define BATCH_BYTES 4096
+
 static const char *const pipe_kind_names[PIPE_KINDS] = {
 	[PIPE_ANONYMOUS] = "anonymous",
 	[PIPE_FIFO] = "fifo",
@@ -91,4 +93,14 @@ uint64_t pipe_counts_updates(const struct pipe_counts *counts, enum update_kind 
 	case UPDATE_CMTIME: return counts->writes;
 	default: return 0;
 	}
+}
+
+double pipe_sizes_batchable(const struct pipe_sizes *sizes)
+{
+	double sum = 0;
+
+	for (int class = 0; (2 << class) <= BATCH_BYTES; class ++)
+		sum += (sizes->reads[class] + sizes->writes[class]) *
+		       (1 - 1.5 * (1 << class) / BATCH_BYTES);
+	return sum;
 }

@@ -79,6 +79,12 @@ void pipe_counts_subtract(struct pipe_counts *sum, const struct pipe_counts *sub
 void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add);
 
 /*
+ * How many of these operations would not be needed if those under 4096 bytes were of 4096 bytes.
+ * The sizes within a class are taken to be in its middle: good to a few per cent.
+ */
+double pipe_sizes_batchable(const struct pipe_sizes *sizes);
+
+/*
  * How many updates of @kind the kernel was asked to make for these operations: one per read without
  * O_NOATIME (atime), one per write (cmtime). Meaningful only where the path is paid; fsnotify does
  * not follow from counts and gives 0.

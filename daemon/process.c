@@ -8,6 +8,8 @@
 
 #include "util.h"
 
+#define FLAG_KERNEL_THREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
+
 uint64_t process_ticks(uint64_t start_boottime_ns)
 {
 	return start_boottime_ns / (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -17,7 +19,7 @@ int process_parse(const char *stat, size_t length, struct process *ret)
 {
 	const char *open, *close;
 	char state, rest[1024], *field, *end;
-	unsigned long long threads = 0, start = 0;
+	unsigned long long flags = 0, user = 0, system = 0, threads = 0, start = 0;
 	int n = 3;
 
 	/* "PID (comm) S …": comm may hold anything, parentheses and newlines included. */
@@ -34,15 +36,21 @@ int process_parse(const char *stat, size_t length, struct process *ret)
 	memcpy(rest, close + 3, stat + length - close - 3);
 	rest[stat + length - close - 3] = '\0';
 
-	/* proc_pid_stat(5): 20 is num_threads, 22 starttime. */
+	/* proc_pid_stat(5) */
 	for (field = strtok_r(rest, " \n", &end); field; field = strtok_r(NULL, " \n", &end)) {
+		unsigned long long *number;
 		char *junk;
 
-		n++;
-		if (n != 20 && n != 22)
-			continue;
+		switch (++n) {
+		case 9: number = &flags; break;
+		case 14: number = &user; break;
+		case 15: number = &system; break;
+		case 20: number = &threads; break;
+		case 22: number = &start; break;
+		default: continue;
+		}
 		errno = 0;
-		*(n == 20 ? &threads : &start) = strtoull(field, &junk, 10);
+		*number = strtoull(field, &junk, 10);
 		/* strtoull(3) takes signs, too. */
 		if (errno || *junk || field[0] < '0' || field[0] > '9')
 			return -EBADMSG;
@@ -55,6 +63,8 @@ int process_parse(const char *stat, size_t length, struct process *ret)
 	memset(ret, 0, sizeof(*ret));
 	memcpy(ret->comm, open + 1, close - open - 1);
 	ret->start_ticks = start;
+	ret->kernel_thread = flags & FLAG_KERNEL_THREAD;
+	ret->cpu_ticks = user + system;
 	ret->ended = (state == 'Z' || state == 'X') && threads <= 1;
 	return 0;
 }

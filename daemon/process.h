@@ -10,7 +10,9 @@
 struct process {
 	char comm[64];	      /* raw bytes, NUL-terminated */
 	uint64_t start_ticks; /* since boot, of USER_HZ, as process_ticks() gives */
+	uint64_t cpu_ticks;   /* of USER_HZ: user and system time of all its threads */
 	bool ended;	      /* a zombie without threads: it will never do anything again */
+	bool kernel_thread;   /* which has no files */
 };
 
 /* Reads PROC/@pid/stat (@proc is "/proc" but in tests). Returns 0, -ESRCH when there is no such

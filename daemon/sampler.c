@@ -32,10 +32,21 @@
  * it. */
 #define LONGEST_PERIODS 3
 
-_Static_assert((int)SAMPLER_UPDATES == (int)UPDATE_KINDS, "the same kinds");
-_Static_assert((int)SAMPLER_CMTIME - SAMPLER_ATIME == (int)UPDATE_CMTIME - UPDATE_ATIME &&
-		       (int)SAMPLER_FSNOTIFY - SAMPLER_ATIME == (int)UPDATE_FSNOTIFY - UPDATE_ATIME,
-	       "in the same order");
+_Static_assert(SAMPLER_COMM_LEN == SAMPLER_COMM_MAX, "the names of processes");
+
+/* What the program calls an update, in our words. */
+static const enum update_kind update_kinds[SAMPLER_UPDATES] = {
+	[SAMPLER_UPDATE_ATIME] = UPDATE_ATIME,
+	[SAMPLER_UPDATE_CMTIME] = UPDATE_CMTIME,
+	[SAMPLER_UPDATE_FSNOTIFY_ANONYMOUS] = UPDATE_FSNOTIFY,
+	[SAMPLER_UPDATE_FSNOTIFY_FIFO] = UPDATE_FSNOTIFY,
+};
+
+static const enum sampler_class update_classes[UPDATE_KINDS] = {
+	[UPDATE_ATIME] = SAMPLER_ATIME,
+	[UPDATE_CMTIME] = SAMPLER_CMTIME,
+	[UPDATE_FSNOTIFY] = SAMPLER_FSNOTIFY,
+};
 
 struct cpu {
 	int event_fd;		/* -1: not sampled */
@@ -250,7 +261,7 @@ int sampler_new(unsigned int frequency_hz, uint32_t max_processes, char *ret_rea
 	if (r < 0)
 		goto denied;
 	for (int kind = 0; kind < UPDATE_KINDS; kind++)
-		s->sees[kind] = classes[SAMPLER_ATIME + kind].n > 0;
+		s->sees[kind] = classes[update_classes[kind]].n > 0;
 #if !defined(__x86_64__)
 	s->sees[UPDATE_FSNOTIFY] = false;
 #endif
@@ -294,8 +305,9 @@ struct sampler *sampler_free(struct sampler *s)
 	return NULL;
 }
 
-/* For certain: what may still run must keep its sums. */
-static bool process_has_exited(const struct sampler_key *key)
+/* Has it ended? For certain: what may still run must keep its sums. Sets its present name where it
+ * has not. */
+static bool process_look(const struct sampler_key *key, char comm[static SAMPLER_COMM_MAX])
 {
 	struct process p;
 	int r;
@@ -303,31 +315,34 @@ static bool process_has_exited(const struct sampler_key *key)
 	if (kill(key->tgid, 0) < 0 && errno == ESRCH)
 		return true;
 	r = process_read("/proc", key->tgid, &p);
-	return r == 0 && (p.ended || p.start_ticks != process_ticks(key->start_boottime));
+	if (r < 0)
+		return false;
+	if (p.ended || p.start_ticks != process_ticks(key->start_boottime))
+		return true;
+	snprintf(comm, SAMPLER_COMM_MAX, "%.*s", SAMPLER_COMM_MAX - 1, p.comm);
+	return false;
 }
 
-static void report(const struct sampler_key *key, const struct sampler_sums *sums,
-		   void (*each)(const struct sampler_process *p, void *userdata), void *userdata)
+/* @p with what the program knows of it. */
+static void fill(const struct sampler_sums *sums, struct sampler_process *p)
 {
-	struct sampler_process p = {
-		.tgid = key->tgid,
-		.start_boottime_ns = key->start_boottime,
-		.pipe_ns = sums->pipe_ns,
-		.pipe_samples = sums->pipe_samples,
-	};
-
-	memcpy(p.update_ns, sums->update_ns, sizeof(p.update_ns));
-	memcpy(p.update_samples, sums->update_samples, sizeof(p.update_samples));
-	each(&p, userdata);
+	p->pipe_ns = sums->pipe_ns;
+	p->pipe_samples = sums->pipe_samples;
+	for (int update = 0; update < SAMPLER_UPDATES; update++) {
+		p->update_ns[update_kinds[update]] += sums->update_ns[update];
+		p->update_samples[update_kinds[update]] += sums->update_samples[update];
+	}
+	p->fsnotify_ns[PIPE_ANONYMOUS] = sums->update_ns[SAMPLER_UPDATE_FSNOTIFY_ANONYMOUS];
+	p->fsnotify_ns[PIPE_FIFO] = sums->update_ns[SAMPLER_UPDATE_FSNOTIFY_FIFO];
 }
 
 static void sums_add(struct sampler_sums *sum, const struct sampler_sums *add)
 {
 	sum->pipe_ns += add->pipe_ns;
 	sum->pipe_samples += add->pipe_samples;
-	for (int kind = 0; kind < SAMPLER_UPDATES; kind++) {
-		sum->update_ns[kind] += add->update_ns[kind];
-		sum->update_samples[kind] += add->update_samples[kind];
+	for (int update = 0; update < SAMPLER_UPDATES; update++) {
+		sum->update_ns[update] += add->update_ns[update];
+		sum->update_samples[update] += add->update_samples[update];
 	}
 }
 
@@ -335,15 +350,17 @@ int sampler_read(struct sampler *s, void (*each)(const struct sampler_process *p
 		 void *userdata)
 {
 	int fd = bpf_map__fd(s->skeleton->maps.processes);
+	struct sampler_sums unattributed = {};
+	struct sampler_process process = {};
 	struct sampler_key key, next;
-	struct sampler_sums sums, unattributed = {};
-	bool exited = false;
 
 	for (struct sampler_key *previous = NULL;;) {
 		int r = bpf_map_get_next_key(fd, previous, &next);
+		char comm[SAMPLER_COMM_MAX] = "";
+		struct sampler_entry entry;
 
 		/* Only now, for the way to the next one is by its key. */
-		if (exited)
+		if (process.exited)
 			bpf_map_delete_elem(fd, &key);
 		if (r == -ENOENT)
 			break;
@@ -351,19 +368,27 @@ int sampler_read(struct sampler *s, void (*each)(const struct sampler_process *p
 			return r;
 		key = next;
 		previous = &key;
-		/* First, so that nothing can be added after the sums are read. */
-		exited = process_has_exited(&key);
-		r = bpf_map_lookup_elem(fd, &key, &sums);
+		process = (struct sampler_process){
+			.tgid = key.tgid,
+			.start_boottime_ns = key.start_boottime,
+			/* First, so that nothing can be added after the sums are read. */
+			.exited = process_look(&key, comm),
+		};
+		r = bpf_map_lookup_elem(fd, &key, &entry);
 		if (r < 0)
 			return r;
-		report(&key, &sums, each, userdata);
+		fill(&entry.sums, &process);
+		process.cgroup_id = entry.cgroup_id;
+		memcpy(process.comm, comm[0] ? comm : entry.comm, sizeof(process.comm));
+		each(&process, userdata);
 	}
 
 	for (size_t i = 0; i < s->n_cpus; i++)
 		sums_add(&unattributed, &s->memory[i].unattributed);
-	key = (struct sampler_key){};
-	if (unattributed.pipe_samples > 0)
-		report(&key, &unattributed, each, userdata);
+	process = (struct sampler_process){};
+	fill(&unattributed, &process);
+	if (process.pipe_samples > 0)
+		each(&process, userdata);
 	return 0;
 }
 

@@ -21,6 +21,9 @@
 
 struct sampler;
 
+/* 15 bytes and a NUL. */
+#define SAMPLER_COMM_MAX 16
+
 /* Of one process since the sampler began. Samples tell the error: ns are good to 1/sqrt(samples).
  */
 struct sampler_process {
@@ -30,6 +33,10 @@ struct sampler_process {
 	uint64_t pipe_samples;
 	uint64_t update_ns[UPDATE_KINDS]; /* in the metadata functions of pipe operations */
 	uint64_t update_samples[UPDATE_KINDS];
+	uint64_t fsnotify_ns[PIPE_KINDS]; /* of these, by the kind of pipe; samples tell no other */
+	char comm[SAMPLER_COMM_MAX];	  /* raw, as it is now or was at the last sample */
+	uint64_t cgroup_id;		  /* of cgroup v2, at the last sample */
+	bool exited;			  /* for certain; there will be no more of it */
 };
 
 /*
@@ -55,7 +62,7 @@ int sampler_refresh(struct sampler *s);
 
 /*
  * Calls @each for each process with its sums, and once for tgid 0 if anything was lost. Those of
- * exited processes are removed after this. Returns 0 or -errno.
+ * exited processes, and no others, are removed after this. Returns 0 or -errno.
  */
 int sampler_read(struct sampler *s, void (*each)(const struct sampler_process *p, void *userdata),
 		 void *userdata);

@@ -2,6 +2,7 @@
 #include "sampling.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,11 @@
 #include <uthash.h>
 
 #include "estimate.h"
+#include "name.h"
+#include "process.h"
 #include "sampler.h"
+
+#define CHECK_INTERVAL_USEC UINT64_C(1000000)
 
 /* The sampler's sums of one process as of the last round. */
 struct seen {
@@ -21,6 +26,10 @@ struct seen {
 	uint64_t pipe_ns;
 	uint64_t update_ns[UPDATE_KINDS];
 	uint64_t update_samples[UPDATE_KINDS];
+	uint64_t fsnotify_ns[PIPE_KINDS];
+	bool identity_known; /* the two below have been looked up */
+	char comm[SAMPLER_COMM_MAX];
+	uint64_t cgroup_id;
 	uint64_t round;
 	UT_hash_handle hh;
 };
@@ -34,14 +43,18 @@ struct sum {
 struct sampling {
 	struct sampler *sampler;
 	struct accounts *accounts;
+	struct cgroups *cgroups; /* may be NULL */
 	struct seen *seen;
 	uint64_t round;
+	uint64_t now_usec;
+	uint64_t checked_usec; /* when accounts that are not sampled were last looked at */
 	struct sum updates[UPDATE_KINDS];
 	int error; /* of the round */
 };
 
 int sampling_new(unsigned int frequency_hz, uint32_t max_processes, struct accounts *accounts,
-		 char *ret_reason, size_t size, struct sampling **ret_sampling)
+		 struct cgroups *cgroups, char *ret_reason, size_t size,
+		 struct sampling **ret_sampling)
 {
 	struct sampling *s = calloc(1, sizeof(*s));
 	int r;
@@ -49,6 +62,7 @@ int sampling_new(unsigned int frequency_hz, uint32_t max_processes, struct accou
 	if (!s)
 		return -ENOMEM;
 	s->accounts = accounts;
+	s->cgroups = cgroups;
 	r = sampler_new(frequency_hz, max_processes, ret_reason, size, &s->sampler);
 	if (r < 0) {
 		free(s);
@@ -73,19 +87,27 @@ struct sampling *sampling_free(struct sampling *s)
 	return NULL;
 }
 
-static struct seen *seen_find(struct sampling *s, const struct sampler_process *now)
+static struct seen *seen_find(const struct sampling *s, uint32_t tgid, uint64_t start_boottime_ns)
 {
 	struct seen *p, key = {};
 
-	key.key.tgid = now->tgid;
-	key.key.start_boottime_ns = now->start_boottime_ns;
+	key.key.tgid = tgid;
+	key.key.start_boottime_ns = start_boottime_ns;
 	HASH_FIND(hh, s->seen, &key.key, sizeof(key.key), p);
+	return p;
+}
+
+static struct seen *seen_open(struct sampling *s, const struct sampler_process *now)
+{
+	struct seen *p = seen_find(s, now->tgid, now->start_boottime_ns);
+
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	p->key = key.key;
+	p->key.tgid = now->tgid;
+	p->key.start_boottime_ns = now->start_boottime_ns;
 	HASH_ADD(hh, s->seen, key, sizeof(p->key), p);
 	if (!p->hh.tbl) {
 		free(p);
@@ -94,36 +116,95 @@ static struct seen *seen_find(struct sampling *s, const struct sampler_process *
 	return p;
 }
 
-static void process_book(const struct sampler_process *now, void *userdata)
+/* Only when something has changed: counting names processes, too, and may know better. */
+static int process_identify(struct sampling *s, const struct sampler_process *now, struct seen *p,
+			    struct account *account)
 {
-	struct sampling *s = userdata;
-	struct seen *p = seen_find(s, now);
+	const char *unit = "";
+	char comm[SNAPSHOT_COMM_MAX];
+	int r;
 
-	/* Nothing is lost: the sums go on, and the next round finds the whole difference. */
-	if (!p) {
-		s->error = -ENOMEM;
-		return;
-	}
+	if (p->identity_known && p->cgroup_id == now->cgroup_id &&
+	    !memcmp(p->comm, now->comm, sizeof(p->comm)))
+		return 0;
+	/* Who closed it knew its last name. */
+	if (account_closed(account) && account_identified(account))
+		return 0;
+	name_render(now->comm, sizeof(now->comm), comm, sizeof(comm));
+	if (s->cgroups)
+		unit = cgroups_unit(s->cgroups, now->cgroup_id, now->tgid, s->now_usec);
+	/* Of a process that is gone the unit can be unknown though it was known before. */
+	if (!unit[0] && (!p->cgroup_id || p->cgroup_id == now->cgroup_id))
+		unit = account_unit(account);
+	r = account_identify(s->accounts, account, comm, unit);
+	if (r < 0)
+		return r;
+	memcpy(p->comm, now->comm, sizeof(p->comm));
+	p->cgroup_id = now->cgroup_id;
+	/* A unit that is not known may be a matter of time. */
+	p->identity_known = unit[0] || !s->cgroups;
+	return 0;
+}
+
+static void difference_book(struct sampling *s, const struct sampler_process *now, struct seen *p)
+{
+	double seconds[UPDATE_KINDS];
+
 	accounts_book_cpu(s->accounts, now->tgid, now->start_boottime_ns,
 			  (now->pipe_ns - p->pipe_ns) / 1e9);
 	for (int kind = 0; kind < UPDATE_KINDS; kind++) {
-		s->updates[kind].seconds += (now->update_ns[kind] - p->update_ns[kind]) / 1e9;
+		seconds[kind] = (now->update_ns[kind] - p->update_ns[kind]) / 1e9;
+		s->updates[kind].seconds += seconds[kind];
 		s->updates[kind].samples += now->update_samples[kind] - p->update_samples[kind];
 	}
+	accounts_book_updates(s->accounts, now->tgid, now->start_boottime_ns, seconds);
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		accounts_book_fsnotify(s->accounts, now->tgid, now->start_boottime_ns, pipe,
+				       (now->fsnotify_ns[pipe] - p->fsnotify_ns[pipe]) / 1e9);
 	p->pipe_ns = now->pipe_ns;
 	memcpy(p->update_ns, now->update_ns, sizeof(p->update_ns));
 	memcpy(p->update_samples, now->update_samples, sizeof(p->update_samples));
-	p->round = s->round;
+	memcpy(p->fsnotify_ns, now->fsnotify_ns, sizeof(p->fsnotify_ns));
 }
 
-int sampling_collect(struct sampling *s)
+static void process_book(const struct sampler_process *now, void *userdata)
+{
+	struct sampling *s = userdata;
+	struct seen *p = seen_open(s, now), unseen = {};
+	struct account *account = NULL;
+
+	if (!p) {
+		s->error = -ENOMEM;
+		/* Nothing is lost: the sums go on, and the next round finds the whole difference.
+		 */
+		if (!now->exited)
+			return;
+		p = &unseen;
+	}
+	p->round = s->round;
+	if (now->tgid != 0) {
+		account = accounts_open(s->accounts, now->tgid, now->start_boottime_ns);
+		if (!account || process_identify(s, now, p, account) < 0)
+			s->error = -ENOMEM;
+	}
+	difference_book(s, now, p);
+	if (!account || !now->exited)
+		return;
+	account_close(s->accounts, account, s->now_usec);
+	/* Not only at the end: it may be thousands. */
+	accounts_expire(s->accounts, s->now_usec);
+}
+
+int sampling_collect(struct sampling *s, uint64_t now_usec)
 {
 	struct seen *p, *next;
 	int r;
 
+	s->now_usec = now_usec;
 	s->round++;
 	s->error = 0;
 	r = sampler_read(s->sampler, process_book, s);
+	accounts_expire(s->accounts, now_usec);
 	if (r < 0)
 		return r;
 	/* The sampler has forgotten them, and so do we. */
@@ -136,9 +217,43 @@ int sampling_collect(struct sampling *s)
 	return s->error;
 }
 
+static void account_check(struct account *account, void *userdata)
+{
+	struct sampling *s = userdata;
+	uint32_t tgid = account_tgid(account);
+	uint64_t start_boottime_ns = account_start_boottime_ns(account);
+	struct process process;
+	int r;
+
+	if (seen_find(s, tgid, start_boottime_ns))
+		return;
+	/* What cannot be read for another reason than that it is gone, is looked at again. */
+	r = process_read("/proc", tgid, &process);
+	if (r == -ESRCH ||
+	    (r >= 0 && (process.ended || process.start_ticks != process_ticks(start_boottime_ns))))
+		account_close(s->accounts, account, s->now_usec);
+}
+
+void sampling_close_ended(struct sampling *s, uint64_t now_usec)
+{
+	if (now_usec - s->checked_usec < CHECK_INTERVAL_USEC)
+		return;
+	s->checked_usec = now_usec;
+	s->now_usec = now_usec;
+	accounts_each_unheld(s->accounts, account_check, s);
+	accounts_expire(s->accounts, now_usec);
+}
+
 int sampling_refresh(struct sampling *s)
 {
 	return sampler_refresh(s->sampler);
+}
+
+void sampling_fill(const struct sampling *s, struct snapshot *out)
+{
+	for (int kind = 0; kind < UPDATE_KINDS; kind++)
+		out->sampling_sees[kind] = sampler_sees(s->sampler, kind);
+	out->sampling_lost = sampler_lost(s->sampler);
 }
 
 /* The kind of pipe that nearly all updates of @kind are of; PIPE_KINDS: none. */

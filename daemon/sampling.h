@@ -9,13 +9,16 @@
 #include <stdint.h>
 
 #include "accounts.h"
+#include "cgroups.h"
 #include "snapshot.h"
 
 struct sampling;
 
-/* As sampler_new(), booking on @accounts, which must outlive it. */
+/* As sampler_new(), booking on @accounts; units are looked up in @cgroups (NULL: not at all). Both
+ * must outlive it. */
 int sampling_new(unsigned int frequency_hz, uint32_t max_processes, struct accounts *accounts,
-		 char *ret_reason, size_t size, struct sampling **ret_sampling);
+		 struct cgroups *cgroups, char *ret_reason, size_t size,
+		 struct sampling **ret_sampling);
 struct sampling *sampling_free(struct sampling *s);
 
 static inline void sampling_freep(struct sampling **s)
@@ -23,12 +26,22 @@ static inline void sampling_freep(struct sampling **s)
 	sampling_free(*s);
 }
 
-/* Books what is new; call it after the counts have been booked, so that processes are known.
- * Returns 0 or -errno. */
-int sampling_collect(struct sampling *s);
+/*
+ * Books what is new. Processes that nothing was counted of get an account; those that have ended
+ * are closed, and forgotten in time. Call it after the counts have been booked. @now_usec is
+ * CLOCK_MONOTONIC. Returns 0 or -errno; whatever it is, nothing is booked twice.
+ */
+int sampling_collect(struct sampling *s, uint64_t now_usec);
+
+/* Closes the accounts of processes that have ended and were never sampled, which counting does
+ * where it is on. Looks at most once a second. */
+void sampling_close_ended(struct sampling *s, uint64_t now_usec);
 
 /* Follows the CPUs that come and go, and jitters; every few seconds. Returns 0 or -errno. */
 int sampling_refresh(struct sampling *s);
+
+/* Sets what can be seen by sampling, and what was lost, in @out. */
+void sampling_fill(const struct sampling *s, struct snapshot *out);
 
 /*
  * Adds to the unit costs of @out, whose counts must be there, what samples say of them; of a kind

@@ -191,8 +191,8 @@ static int start_sampling(struct service *s)
 			 s->counting_reason);
 		return 0;
 	}
-	r = sampling_new(s->sample_frequency_hz, s->max_threads, s->accounts, s->sampling_reason,
-			 sizeof(s->sampling_reason), &s->sampling);
+	r = sampling_new(s->sample_frequency_hz, s->max_threads, s->accounts, s->cgroups,
+			 s->sampling_reason, sizeof(s->sampling_reason), &s->sampling);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -353,7 +353,7 @@ int service_collect(struct service *s)
 		return 0;
 	r = collector_collect(s->collector, clock_usec(CLOCK_MONOTONIC));
 	if (r >= 0 && s->sampling)
-		r = sampling_collect(s->sampling);
+		r = sampling_collect(s->sampling, clock_usec(CLOCK_MONOTONIC));
 	return r;
 }
 
@@ -437,6 +437,8 @@ static int fill(const struct service *s, struct snapshot *out)
 	out->sampling_reason = snapshot_string(out, s->sampling ? "" : s->sampling_reason);
 	if (!out->sampling_reason)
 		return -ENOMEM;
+	if (s->sampling)
+		sampling_fill(s->sampling, out);
 	fill_unit_costs(s, out);
 	if (!s->tracer)
 		return 0;

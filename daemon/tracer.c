@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
+#include "detachment.h"
 #include "pipewatch/wire.h"
 #include "pipewatch.skel.h"
+#include "spell.h"
 #include "util.h"
 
 enum program {
@@ -34,6 +38,9 @@ struct tracer {
 	struct tracer_program programs[PROGRAMS];
 	bool wanted[PROGRAMS]; /* has a hook on this kernel and has not failed to load */
 	char *logs[PROGRAMS];  /* the verifier's, LOG_BYTES each */
+	bool paused;
+	struct spell counted, attached;
+	struct detachment detachment;
 };
 
 static struct bpf_program *program_of(struct tracer *t, enum program program)
@@ -141,7 +148,6 @@ static int skeleton_open(struct tracer *t)
 	if (!t->skeleton)
 		return -errno;
 
-	t->skeleton->rodata->own_tgid = getpid();
 	t->skeleton->rodata->wake_at_exited = t->max_threads / 4 + 1;
 	r = bpf_map__set_max_entries(t->skeleton->maps.claims, t->max_threads);
 	if (r < 0)
@@ -198,6 +204,7 @@ struct tracer *tracer_free(struct tracer *t)
 {
 	if (!t)
 		return NULL;
+	detachment_join(&t->detachment);
 	pipewatch_bpf__destroy(t->skeleton);
 	for (int p = 0; p < PROGRAMS; p++)
 		free(t->logs[p]);
@@ -283,28 +290,46 @@ static void program_detach(struct tracer *t, enum program program)
 	t->programs[program].attached = false;
 }
 
+/* What our own thread has done on anonymous pipes, as far as it was counted. */
+static void own_operations(const struct tracer *t, uint64_t ret[WIRE_DIRECTIONS])
+{
+	uint32_t tid = gettid();
+
+	memset(ret, 0, WIRE_DIRECTIONS * sizeof(*ret));
+	for (int probe = 0; probe < WIRE_PROBES; probe++) {
+		const struct wire_slot *slot = &t->skeleton->bss->slots[(tid + probe) % WIRE_SLOTS];
+
+		if (slot->key != tid)
+			continue;
+		for (int direction = 0; direction < WIRE_DIRECTIONS; direction++)
+			for (int class = 0; class < WIRE_SIZE_CLASSES; class ++)
+				ret[direction] += slot->counts[direction].sizes[class];
+	}
+}
+
+static void program_try(struct tracer *t, enum program program, bool ran)
+{
+	if (!t->programs[program].attached || ran)
+		return;
+	program_detach(t, program);
+	t->wanted[program] = false;
+	program_fail(t, program, "%s was attached but did not run", t->programs[program].hook);
+}
+
 /* Attached does not mean called: a compiler may have inlined the function into its only caller. */
 static void programs_try(struct tracer *t)
 {
-	uint64_t(*own)[WIRE_DIRECTIONS] = (void *)t->skeleton->bss->shared.own_operations;
-	uint64_t reads = own[WIRE_ANONYMOUS][WIRE_READ], writes = own[WIRE_ANONYMOUS][WIRE_WRITE];
+	uint64_t before[WIRE_DIRECTIONS], after[WIRE_DIRECTIONS];
 	int fds[2];
 	char byte = 0;
 
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return;
+	own_operations(t, before);
 	if (write(fds[1], &byte, 1) == 1 && read(fds[0], &byte, 1) == 1) {
-		if (t->programs[PROGRAM_READ].attached && own[WIRE_ANONYMOUS][WIRE_READ] == reads) {
-			program_detach(t, PROGRAM_READ);
-			program_fail(t, PROGRAM_READ, "%s was attached but did not run",
-				     t->programs[PROGRAM_READ].hook);
-		}
-		if (t->programs[PROGRAM_WRITE].attached &&
-		    own[WIRE_ANONYMOUS][WIRE_WRITE] == writes) {
-			program_detach(t, PROGRAM_WRITE);
-			program_fail(t, PROGRAM_WRITE, "%s was attached but did not run",
-				     t->programs[PROGRAM_WRITE].hook);
-		}
+		own_operations(t, after);
+		program_try(t, PROGRAM_READ, after[WIRE_READ] > before[WIRE_READ]);
+		program_try(t, PROGRAM_WRITE, after[WIRE_WRITE] > before[WIRE_WRITE]);
 	}
 	close(fds[0]);
 	close(fds[1]);
@@ -320,10 +345,99 @@ static bool counts_writes(const struct tracer *t)
 	return t->programs[PROGRAM_WRITE].attached;
 }
 
+static void counting_begin(struct tracer *t)
+{
+	__atomic_store_n(&t->skeleton->bss->shared.counting, 1, __ATOMIC_SEQ_CST);
+	spell_begin(&t->counted, monotonic_usec());
+}
+
+/*
+ * The slow way is closed first, so that it does not learn the mount again. A program that was past
+ * that point may still: when all that run now have ended (membarrier(2) waits as long as RCU does,
+ * under which programs run) it is forgotten for good.
+ */
+static void counting_end(struct tracer *t)
+{
+	struct pipewatch_bpf__bss *bss = t->skeleton->bss;
+
+	__atomic_store_n(&bss->shared.counting, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&bss->pipe_mount, NULL, __ATOMIC_SEQ_CST);
+	spell_end(&t->counted, monotonic_usec());
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	__atomic_store_n(&bss->pipe_mount, NULL, __ATOMIC_SEQ_CST);
+}
+
+/* Takes the link away from libbpf, which would wait for the detaching. */
+static int link_take(struct tracer *t, enum program program)
+{
+	struct bpf_link **link = link_of(t, program);
+	int fd;
+
+	if (!*link)
+		return -1;
+	fd = bpf_link__fd(*link);
+	bpf_link__disconnect(*link);
+	bpf_link__destroy(*link);
+	*link = NULL;
+	return fd;
+}
+
+void tracer_pause(struct tracer *t)
+{
+	int fds[DETACHMENT_FDS];
+
+	if (t->paused)
+		return;
+	counting_end(t);
+	fds[0] = link_take(t, PROGRAM_READ);
+	fds[1] = link_take(t, PROGRAM_WRITE);
+	detachment_begin(&t->detachment, fds);
+	t->paused = true;
+}
+
+/* When it has ended, the programs were attached until then. */
+static void pause_end(struct tracer *t)
+{
+	detachment_join(&t->detachment);
+	spell_end(&t->attached, detachment_end_usec(&t->detachment));
+}
+
+int tracer_resume(struct tracer *t)
+{
+	int r = 0;
+
+	if (!t->paused)
+		return 0;
+	pause_end(t);
+	spell_begin(&t->attached, monotonic_usec());
+	for (int p = PROGRAM_READ; p < PROGRAMS && r >= 0; p++)
+		if (t->wanted[p])
+			r = program_attach(t, p);
+	t->paused = false;
+	if (r < 0)
+		tracer_pause(t);
+	else
+		counting_begin(t);
+	return r;
+}
+
+uint64_t tracer_counted_usec(const struct tracer *t)
+{
+	return spell_usec(&t->counted, monotonic_usec());
+}
+
+uint64_t tracer_attached_usec(const struct tracer *t)
+{
+	uint64_t end_usec = t->paused ? detachment_end_usec(&t->detachment) : 0;
+
+	return spell_usec(&t->attached, end_usec ?: monotonic_usec());
+}
+
 int tracer_attach(struct tracer *t)
 {
 	int first = 0;
 
+	spell_begin(&t->attached, monotonic_usec());
 	for (int p = 0; p < PROGRAMS; p++) {
 		int r;
 
@@ -336,6 +450,7 @@ int tracer_attach(struct tracer *t)
 		if (r < 0 && first == 0)
 			first = r;
 	}
+	counting_begin(t);
 	programs_try(t);
 	if (counts_reads(t) || counts_writes(t))
 		return 0;
@@ -346,6 +461,15 @@ const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret
 {
 	*ret_n = PROGRAMS;
 	return t->programs;
+}
+
+void tracer_counting_fds(const struct tracer *t, int ret_fds[2])
+{
+	for (int i = 0; i < 2; i++)
+		ret_fds[i] =
+			t->programs[PROGRAM_READ + i].attached
+				? bpf_program__fd(program_of((struct tracer *)t, PROGRAM_READ + i))
+				: -1;
 }
 
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret)

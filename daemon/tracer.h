@@ -55,6 +55,26 @@ int tracer_load(struct tracer *t);
  */
 int tracer_attach(struct tracer *t);
 
+/*
+ * Stops the counting, to the operation, and detaches the programs that do it, in a thread, since
+ * that waits for every task of the host; the others, which tell who is who, stay.
+ */
+void tracer_pause(struct tracer *t);
+
+/* Attaches them again and counts. Waits for a pause that has not ended yet. Returns 0 or -errno,
+ * and then nothing is counted. */
+int tracer_resume(struct tracer *t);
+
+/*
+ * For how long operations have been counted so far, and for how long the programs that count have
+ * been attached, which attaching and detaching make longer. Microseconds.
+ */
+uint64_t tracer_counted_usec(const struct tracer *t);
+uint64_t tracer_attached_usec(const struct tracer *t);
+
+/* The file descriptors of the programs that count, -1 for one that is missing. */
+void tracer_counting_fds(const struct tracer *t, int ret_fds[2]);
+
 const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n);
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret);
 

@@ -26,14 +26,23 @@ struct sampler_ranges {
 
 enum sampler_class {
 	SAMPLER_PIPE,  /* read and write of pipes */
-	SAMPLER_ATIME, /* their updates, in the order of enum update_kind */
+	SAMPLER_ATIME, /* their updates */
 	SAMPLER_CMTIME,
 	SAMPLER_FSNOTIFY,
 	SAMPLER_SOFTIRQ, /* work that only happened to interrupt somebody */
 	SAMPLER_CLASSES,
 };
 
-#define SAMPLER_UPDATES 3 /* from SAMPLER_ATIME on */
+/* Of fsnotify it is known what kind of pipe it was for. */
+enum sampler_update {
+	SAMPLER_UPDATE_ATIME,
+	SAMPLER_UPDATE_CMTIME,
+	SAMPLER_UPDATE_FSNOTIFY_ANONYMOUS,
+	SAMPLER_UPDATE_FSNOTIFY_FIFO,
+	SAMPLER_UPDATES,
+};
+
+#define SAMPLER_COMM_LEN 16
 
 struct sampler_key {
 	__u64 start_boottime; /* of the process, ns since boot */
@@ -49,6 +58,13 @@ struct sampler_sums {
 	__u64 update_samples[SAMPLER_UPDATES];
 };
 
+/* A process, with the name of its main thread and its cgroup (of v2) as of the last sample. */
+struct sampler_entry {
+	struct sampler_sums sums;
+	__u64 cgroup_id;
+	char comm[SAMPLER_COMM_LEN];
+};
+
 /* Of one CPU and written by it alone, but that user space clears last_ns before it starts sampling
  * there. */
 struct sampler_cpu {
@@ -57,7 +73,7 @@ struct sampler_cpu {
 	__u64 ns;      /* the time that they stand for */
 	__u64 lost;    /* those in a pipe operation of a process that there was no room for */
 	struct sampler_sums unattributed; /* what these sum up to */
-	__u64 padding[4];
+	__u64 padding[2];
 };
 
 _Static_assert(sizeof(struct sampler_cpu) == 128, "two cache lines");

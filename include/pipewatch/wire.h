@@ -77,10 +77,8 @@ struct wire_shared {
 	__u64 exited;	    /* slots that ever became exited; by BPF */
 	__u64 reaped;	    /* of these, freed again; by the collector */
 	__u32 wake_pending; /* set by BPF when it woke the collector, cleared by the collector */
-	__u32 padding;
+	__u32 counting;	    /* set by the tracer: operations are counted */
 	struct wire_overflow overflow[WIRE_PIPES];
-	/* The daemon's, which are not accounted. */
-	__u64 own_operations[WIRE_PIPES][WIRE_DIRECTIONS];
 };
 
 /* Of a cgroup made since the daemon began, by id: it may be gone before anybody asks for its name.

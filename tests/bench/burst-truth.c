@@ -317,8 +317,10 @@ static void test_kind(struct burst *b, enum pipe_kind kind)
 	stages_print("slow atime", slow.others[kind][UPDATE_ATIME]);
 	stages_print("slow cmtime", slow.others[kind][UPDATE_CMTIME]);
 	snprintf(text, sizeof(text), "%s atime, always changed", name);
+	/* These come right after a tick, a hundred in all: one or two interrupts of 2 us in them
+	 * are not outliers yet, and add a tenth. */
 	close_to(text, burst_sum_seconds(slow.others[kind][UPDATE_ATIME]) * 1e9, slow_truth_ns,
-		 0.03);
+		 0.12);
 	own_pipe_close(&p);
 }
 

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What sampling says of a load whose truth is known: a child process fills and drains a pipe of its
- *own while this one samples. Prints lines of a name and numbers; times are nanoseconds, in a guest
- *that counts instructions hence instructions:
+ * own while this one samples. Prints lines of a name and numbers; times are nanoseconds, in a guest
+ * that counts instructions hence instructions:
  *
  *	truth OPERATIONS BODY		by the child: pairs of a 100-byte write and read; mean time
- *of a pair inside the pipe's functions pipe NS SAMPLES			inside the pipe's functions,
- *as sampled atime|cmtime|fsnotify NS SAMPLES
+ *					of a pair inside the pipe's functions
+ *	pipe NS SAMPLES			inside the pipe's functions, as sampled
+ *	atime|cmtime|fsnotify NS SAMPLES
+ *	notified NS NS			of fsnotify: on anonymous pipes, on FIFOs
+ *	name COMM CGROUP		the child's, as the sampler has them
+ *	ended COMM CGROUP		and when the child has ended
  *	others NS SAMPLES		in pipe operations of all other processes
  *	taken NS SAMPLES CPUS LOST	all samples
  *	left N				processes that have ended but are kept
  *	clock NS			that passed meanwhile
  *	pair NS NS			mean time of a pair: while sampled, and before (the median)
+ *	watcher COMM CHILD WATCHES	who watches pipes (with -w); CHILD: 1 if it is the child
+ *	unseen REASON			why there may be others
  *
  * The body is found by subtracting operations of no bytes, which the pipe's functions return from
- *at once, and what the system call does only after bytes were moved, as writes to /dev/null show
- *it.
+ * at once, and what the system call does only after bytes were moved, as writes to /dev/null show
+ * it.
  */
 #include <cap-ng.h>
 #include <errno.h>
@@ -25,15 +31,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sampler.h"
+#include "snapshot.h"
 #include "util.h"
+#include "watchers.h"
 
 #define MESSAGE 100
 #define FILL	300 /* messages; 640 fit into a pipe of 16 pages */
@@ -47,8 +57,9 @@ struct options {
 	bool fifo;
 	bool noatime;
 	bool watch;
-	bool idle;  /* the child does nothing */
-	bool empty; /* operations of no bytes */
+	bool fanotify; /* watched with it */
+	bool idle;     /* the child does nothing */
+	bool empty;    /* operations of no bytes */
 };
 
 /* Written by the child, read by the parent when the child has ended. */
@@ -66,6 +77,7 @@ struct shared {
 struct sums {
 	uint32_t tgid;
 	struct sampler_process child, others;
+	struct sampler_process ended; /* the child when it had ended */
 };
 
 static void die(const char *what)
@@ -170,6 +182,24 @@ static double after_time(void)
 	return 2.0 * (times[1][ROUNDS / 2] - times[0][ROUNDS / 2]) / FILL;
 }
 
+static void watch(const struct options *o, int pipe_fd)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), pipe_fd);
+	if (o->fanotify) {
+		fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC, O_RDONLY);
+		if (fd < 0 ||
+		    fanotify_mark(fd, FAN_MARK_ADD, FAN_ACCESS | FAN_MODIFY, AT_FDCWD, path) < 0)
+			die("fanotify");
+		return;
+	}
+	fd = inotify_init1(IN_CLOEXEC);
+	if (fd < 0 || inotify_add_watch(fd, path, IN_ACCESS | IN_MODIFY) < 0)
+		die("inotify");
+}
+
 static void child_run(const struct options *o, struct shared *shared)
 {
 	long times[2], begin;
@@ -177,14 +207,8 @@ static void child_run(const struct options *o, struct shared *shared)
 	int fds[2];
 
 	open_pipe(o, fds);
-	if (o->watch) {
-		int fd = inotify_init1(IN_CLOEXEC);
-		char path[64];
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
-		if (fd < 0 || inotify_add_watch(fd, path, IN_ACCESS | IN_MODIFY) < 0)
-			die("inotify");
-	}
+	if (o->watch)
+		watch(o, fds[0]);
 	shared->pair = pair_time(fds, MESSAGE);
 	empty = pair_time(fds, 0);
 	after = after_time();
@@ -203,6 +227,8 @@ static void child_run(const struct options *o, struct shared *shared)
 		}
 		fill(fds, o->empty ? 0 : MESSAGE, times);
 		shared->pairs += FILL;
+		/* What samples were taken before has another name. */
+		prctl(PR_SET_NAME, "renamed");
 	}
 	shared->elapsed_ns = now() - begin;
 }
@@ -218,6 +244,18 @@ static void add(const struct sampler_process *p, void *userdata)
 		sum->update_ns[kind] += p->update_ns[kind];
 		sum->update_samples[kind] += p->update_samples[kind];
 	}
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		sum->fsnotify_ns[pipe] += p->fsnotify_ns[pipe];
+	memcpy(sum->comm, p->comm, sizeof(sum->comm));
+	sum->cgroup_id = p->cgroup_id;
+}
+
+static void end(const struct sampler_process *p, void *userdata)
+{
+	struct sums *sums = userdata;
+
+	if (p->tgid == sums->tgid && p->exited)
+		sums->ended = *p;
 }
 
 static void count(const struct sampler_process *p, void *userdata)
@@ -226,29 +264,46 @@ static void count(const struct sampler_process *p, void *userdata)
 }
 
 /* How many ended processes are still there after a reading that should have removed them. */
-static unsigned int count_left(struct sampler *s)
+static unsigned int count_left(struct sampler *s, struct sums *sums)
 {
 	unsigned int n = 0;
 
-	if (sampler_read(s, count, &n) < 0 || (n = 0, sampler_read(s, count, &n)) < 0)
+	if (sampler_read(s, end, sums) < 0 || sampler_read(s, count, &n) < 0)
 		die("sampler_read");
 	return n;
+}
+
+static void print_watchers(struct watchers *w, pid_t child)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+
+	if (!s || watchers_fill(w, s) < 0)
+		die("watchers_fill");
+	for (size_t i = 0; i < s->n_watchers; i++)
+		printf("watcher %s %d %u\n", s->watchers[i].comm,
+		       s->watchers[i].pid == (uint32_t)child, s->watchers[i].watches);
+	printf("unseen %s\n", s->watchers_reason);
 }
 
 static void usage(void)
 {
 	fputs("usage: sample [-F HZ (0: none)] [-t MILLISECONDS] [-r MILLISECONDS between refreshes] [-m PROCESSES] [-f (FIFO)] "
-	      "[-a (O_NOATIME)] [-w (watched)] [-i (idle)] [-z (no bytes)] [-d CAPABILITY to drop]\n",
+	      "[-a (O_NOATIME)] [-w (watched) [-n (with fanotify)]] [-i (idle)] [-z (no bytes)] [-d CAPABILITY to drop]\n",
 	      stderr);
 	exit(64);
 }
 
 static struct options parse(int argc, char **argv)
 {
-	struct options o = { 997, 1000, 7, 1024, false, false, false, false, false };
+	struct options o = {
+		.frequency = 997,
+		.milliseconds = 1000,
+		.refresh_milliseconds = 7,
+		.max_processes = 1024,
+	};
 	int option;
 
-	while ((option = getopt(argc, argv, "F:t:r:m:fawizd:")) >= 0) {
+	while ((option = getopt(argc, argv, "F:t:r:m:fawnizd:")) >= 0) {
 		switch (option) {
 		case 'F': o.frequency = atoi(optarg); break;
 		case 't': o.milliseconds = atol(optarg); break;
@@ -257,6 +312,7 @@ static struct options parse(int argc, char **argv)
 		case 'f': o.fifo = true; break;
 		case 'a': o.noatime = true; break;
 		case 'w': o.watch = true; break;
+		case 'n': o.fanotify = true; break;
 		case 'z': o.empty = true; break;
 		case 'i': o.idle = true; break;
 		case 'd':
@@ -280,6 +336,7 @@ int main(int argc, char **argv)
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	_cleanup_(sampler_freep) struct sampler *s = NULL;
+	_cleanup_(watchers_freep) struct watchers *w = NULL;
 	struct sums sums = {};
 	char reason[512];
 	long begin, clock;
@@ -311,6 +368,9 @@ int main(int argc, char **argv)
 		return 77;
 	}
 
+	if (o.watch && (watchers_new(&w) < 0 || watchers_scan(w, "/proc", 10000000) != 1))
+		die("watchers");
+
 	begin = now();
 	shared->go = true;
 	while (now() - begin < o.milliseconds * 1000000) {
@@ -336,18 +396,24 @@ int main(int argc, char **argv)
 unsampled:
 	waitpid(pid, NULL, 0);
 	if (s)
-		printf("left %u\n", count_left(s));
+		printf("left %u\n", count_left(s, &sums));
 
 	printf("truth %ld %.1f %.1f\n", shared->pairs, shared->body, shared->after);
 	printf("pipe %lu %lu\n", sums.child.pipe_ns, sums.child.pipe_samples);
 	for (int kind = 0; kind < UPDATE_KINDS; kind++)
 		printf("%s %lu %lu\n", update_kind_name(kind), sums.child.update_ns[kind],
 		       sums.child.update_samples[kind]);
+	printf("notified %lu %lu\n", sums.child.fsnotify_ns[PIPE_ANONYMOUS],
+	       sums.child.fsnotify_ns[PIPE_FIFO]);
+	printf("name %s %lu\n", sums.child.comm, sums.child.cgroup_id);
+	printf("ended %s %lu\n", sums.ended.comm, sums.ended.cgroup_id);
 	printf("others %lu %lu\n", sums.others.pipe_ns, sums.others.pipe_samples);
 	if (s)
 		printf("taken %.0f %lu %u %lu\n", seconds * 1e9, taken, sampler_cpus(s),
 		       sampler_lost(s));
 	printf("clock %ld\n", clock);
+	if (w)
+		print_watchers(w, pid);
 	printf("pair %.2f %.2f\n", shared->pairs ? (double)shared->elapsed_ns / shared->pairs : 0,
 	       shared->pair);
 	return 0;

@@ -113,7 +113,7 @@ rule_wire() {
 
 rule bpf "libbpf is used where the kernel is spoken to"
 rule_bpf() {
-	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|symbols\.c|service\.c|options\.c'
+	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|symbols\.c|run-time\.c|service\.c|options\.c'
 }
 
 publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|metric\.c|describe\.c|accept\.c'
@@ -121,7 +121,7 @@ publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|me
 rule publishers "publishers know the snapshot, not where it comes from"
 rule_publishers() {
 	includes | grep -E "^($publishers) " |
-		grep -E ' ((collector|tracer|accounts|cgroups|process|service|verdict|ab|burst[a-z-]*|sampler|sampling|estimate|calibration)\.h|.*/bpf/.*)$'
+		grep -E ' ((collector|tracer|accounts|cgroups|process|service|verdict|ab|burst[a-z-]*|sampler|sampling|watchers|estimate|calibration)\.h|.*/bpf/.*)$'
 }
 
 rule service "the service knows no publisher, and only main knows the service"
@@ -137,16 +137,17 @@ rule_arrows() {
 	only 'tracer\.h' 'tracer\.c|collector\.c|service\.c'
 	# What was sampled is booked as what was counted is.
 	only 'accounts\.h' 'accounts\.c|collector\.c|sampling\.c|service\.c'
-	only 'cgroups\.h' 'cgroups\.c|collector\.c|service\.c'
+	only 'cgroups\.h' 'cgroups\.c|collector\.c|sampling\.c|service\.c'
 	only 'sampler\.h' 'sampler\.c|sampling\.c'
 	only 'sampling\.h' 'sampling\.c|service\.c'
+	only 'watchers\.h' 'watchers\.c|service\.c'
 	only 'calibration\.h' 'calibration\.c|service\.c'
 	only 'burst-pairs\.h' 'burst-pairs\.c|burst\.c'
 }
 
 rule pure "the model needs neither libbpf nor systemd nor HTTP"
 rule_pure() {
-	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling)\.c ' |
+	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling|governor|observer|cpu-time|watchers|extrapolation)\.c ' |
 		grep -E ' .*/(bpf|systemd)/| .*microhttpd\.h'
 }
 

@@ -72,6 +72,7 @@ static void test_parse(void **state)
 	assert_int_equal(parse_fields("cat", 'S', "3", "123456789", &p), 0);
 	assert_string_equal(p.comm, "cat");
 	assert_int_equal(p.start_ticks, 123456789);
+	assert_int_equal(p.cpu_ticks, 10 + 20);
 	assert_false(p.ended);
 }
 
@@ -187,6 +188,36 @@ static void test_numbers(void **state)
 	assert_refused("one", "1");
 }
 
+static void test_cpu_ticks(void **state)
+{
+	static const struct {
+		const char *user_system;
+		uint64_t ticks;
+	} cases[] = {
+		{ "0 0", 0 },
+		{ "9223372036854775807 1", UINT64_C(1) << 63 },
+		{ "0 4711", 4711 },
+	};
+	static const char *const refused[] = { "-1 0", "0 -1", "x 0", "0 0x1",
+					       "18446744073709551616 0" };
+	char text[256];
+	struct process p;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		snprintf(text, sizeof(text), "1 (x) S 1 2 3 0 -1 4 5 6 7 8 %s 0 0 20 0 1 0 99\n",
+			 cases[i].user_system);
+		assert_int_equal(process_parse(text, strlen(text), &p), 0);
+		assert_int_equal(p.cpu_ticks, cases[i].ticks);
+		assert_int_equal(p.start_ticks, 99);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		snprintf(text, sizeof(text), "1 (x) S 1 2 3 0 -1 4 5 6 7 8 %s 0 0 20 0 1 0 99\n",
+			 refused[i]);
+		assert_refused_text(text, strlen(text));
+	}
+}
+
 /* More than any kernel prints. */
 static void test_endless(void **state)
 {
@@ -278,8 +309,9 @@ int main(void)
 		cmocka_unit_test(test_hostile_names),	cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_ended),		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_not_a_stat_file), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_endless),		cmocka_unit_test(test_this_process),
-		cmocka_unit_test(test_zombie_and_gone), cmocka_unit_test(test_other_proc),
+		cmocka_unit_test(test_cpu_ticks),	cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_this_process),	cmocka_unit_test(test_zombie_and_gone),
+		cmocka_unit_test(test_other_proc),
 	};
 
 	return cmocka_run_group_tests_name("process", tests, NULL, NULL);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "extrapolation.h"
+
+#include <math.h>
+
+/* Of none in windows that cover a share p, e^-3 is 5 % when 3/p were to be expected. */
+#define UNSEEN_EVENTS 3
+
+/* A count of equidistant events in a window is off by up to one, evenly on both sides. */
+#define EDGE_VARIANCE (1.0 / 6)
+
+/*
+ * The time that counting takes in a window can at most have held up a chain of processes that wait
+ * for each other all along, or every operation of somebody who does nothing else.
+ */
+static double slowdown_max(uint64_t window_usec, uint64_t operations, double counting_seconds,
+			   double counting_ratio)
+{
+	double chain = operations * counting_seconds / (window_usec * 1e-6);
+	double busy = counting_ratio / (1 + counting_ratio);
+
+	return 1 / (1 - fmin(chain, busy));
+}
+
+void extrapolation_factor(uint64_t window_usec, uint64_t elapsed_usec, uint64_t operations,
+			  double counting_seconds, double counting_ratio,
+			  struct extrapolation_factor *ret)
+{
+	double most, middle;
+
+	if (window_usec == 0 || elapsed_usec <= window_usec) {
+		*ret = (struct extrapolation_factor){ .factor = 1 };
+		return;
+	}
+	most = slowdown_max(window_usec, operations, counting_seconds, counting_ratio);
+	middle = (1 + most) / 2;
+	*ret = (struct extrapolation_factor){
+		.factor = middle * elapsed_usec / window_usec,
+		/* Of an even distribution. */
+		.systematic_ratio = (most - 1) / sqrt(12) / middle,
+	};
+}
+
+/* Scales one after another, so that the results sum to what the sum scales to. */
+static void sizes_scale(double factor, uint64_t sizes[static SIZE_CLASSES], uint64_t *ret_sum)
+{
+	uint64_t counted = 0, scaled = 0;
+
+	for (int class = 0; class < SIZE_CLASSES; class ++) {
+		uint64_t until;
+
+		counted += sizes[class];
+		until = llround(factor * counted);
+		sizes[class] = until - scaled;
+		scaled = until;
+	}
+	*ret_sum = scaled;
+}
+
+void extrapolation_scale(const struct extrapolation_factor *f, struct pipe_counts *counts,
+			 struct pipe_sizes *sizes)
+{
+	if (f->factor == 1)
+		return;
+	sizes_scale(f->factor, sizes->reads, &counts->reads);
+	sizes_scale(f->factor, sizes->writes, &counts->writes);
+	counts->read_bytes = llround(f->factor * counts->read_bytes);
+	counts->written_bytes = llround(f->factor * counts->written_bytes);
+	counts->noatime_reads = llround(f->factor * counts->noatime_reads);
+}
+
+void extrapolation_error_end(struct extrapolation_error *e, const struct extrapolation_factor *f)
+{
+	double difference = f->first ? 0 : (double)e->window - e->last;
+
+	if (f->factor > 1 && (e->window || (e->last && !f->first))) {
+		/* What was counted itself is certain: no error without anything between windows. */
+		e->variance += f->factor * (f->factor - 1) * (f->second ? 2 : 1) *
+			       fmax(difference * difference / 2, EDGE_VARIANCE);
+		e->systematic += f->factor * e->window * f->systematic_ratio;
+	}
+	e->last = e->window;
+	e->window = 0;
+}
+
+float extrapolation_error(const struct extrapolation_error *e)
+{
+	return sqrt(e->variance + e->systematic * e->systematic);
+}
+
+double extrapolation_unseen_max(const struct extrapolation_factor *f)
+{
+	return f->factor > 1 ? UNSEEN_EVENTS * f->factor : 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For how long something has been so, on and off. Times are CLOCK_MONOTONIC, in microseconds. */
+#ifndef PIPEWATCH_SPELL_H
+#define PIPEWATCH_SPELL_H
+
+#include <stdint.h>
+#include <time.h>
+
+struct spell {
+	uint64_t total_usec; /* of the spells that are over */
+	uint64_t begin_usec; /* of the one that is not; 0: there is none */
+};
+
+static inline uint64_t monotonic_usec(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static inline void spell_begin(struct spell *s, uint64_t now_usec)
+{
+	if (!s->begin_usec)
+		s->begin_usec = now_usec;
+}
+
+static inline void spell_end(struct spell *s, uint64_t now_usec)
+{
+	if (s->begin_usec)
+		s->total_usec += now_usec - s->begin_usec;
+	s->begin_usec = 0;
+}
+
+static inline uint64_t spell_usec(const struct spell *s, uint64_t now_usec)
+{
+	return s->total_usec + (s->begin_usec ? now_usec - s->begin_usec : 0);
+}
+
+#endif
