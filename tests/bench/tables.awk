@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Makes RESULTS.md of what measure prints, each line with the kernel before it. Names with a space
-# in them are given as kernels, modes, candidates and rivals.
+# Makes RESULTS.md of what measure prints, each line with the kernel before it. The variables
+# kernels, modes, candidates and rivals say what there is, in the order of the tables.
 
 function have(kernel, observer, figure) {
 	return (kernel, observer, figure) in cost
