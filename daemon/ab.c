@@ -256,3 +256,19 @@ int ab_measure(const char *const *directories, unsigned int duration_usec,
 	list = rounds_list(r, &n);
 	return ab_conclude(list, n, rounds_clock_seconds(r), missing, paths, ret);
 }
+
+void ab_operation(const struct ab *ab, struct cost_figure *ret)
+{
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		const struct cost_figure *read = &ab->reads[pipe], *write = &ab->writes[pipe];
+
+		*ret = *read;
+		if (!read->known || !write->known)
+			continue;
+		ret->seconds = (read->seconds + write->seconds) / 2;
+		ret->error_seconds = hypot(read->error_seconds, write->error_seconds) / 2;
+		return;
+	}
+	if (ret->known)
+		cost_figure_unknown(ret, "Writes could not be measured.");
+}

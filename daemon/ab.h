@@ -36,6 +36,9 @@ struct ab {
 int ab_measure(const char *const *directories, unsigned int duration_usec,
 	       const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], struct ab *ret);
 
+/* The mean of a read and a write of an anonymous pipe, or of a FIFO where only that is known. */
+void ab_operation(const struct ab *ab, struct cost_figure *ret);
+
 /* What @n rounds amount to. @missing: rounds_missing() of each variant. Returns 0 or -ENOMEM. */
 int ab_conclude(const struct round *rounds, size_t n, double clock_read_seconds,
 		const char *const missing[PIPE_KINDS][2],

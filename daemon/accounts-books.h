@@ -79,6 +79,7 @@ struct accounts {
 	bool estimated;	      /* a factor was ever above 1 */
 	struct errors errors; /* of the whole host */
 	uint64_t counted, operations;
+	double pipe_cpu_seconds, fsnotify_seconds;
 	double operation_seconds;		     /* 0: not known */
 	double unit_costs[PIPE_KINDS][UPDATE_KINDS]; /* seconds; 0: not known yet */
 	struct pipe_sizes sizes[PIPE_KINDS];

@@ -181,6 +181,7 @@ void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottim
 	if (p)
 		p->amounts.pipe_cpu_seconds += seconds;
 	(p ? group_of(a, p) : &a->other)->amounts.pipe_cpu_seconds += seconds;
+	a->pipe_cpu_seconds += seconds;
 }
 
 void accounts_book_updates(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
@@ -205,6 +206,7 @@ void accounts_book_fsnotify(struct accounts *a, uint32_t tgid, uint64_t start_bo
 	if (p)
 		p->amounts.costs[pipe].seconds[UPDATE_FSNOTIFY] += seconds;
 	g->amounts.costs[pipe].seconds[UPDATE_FSNOTIFY] += seconds;
+	a->fsnotify_seconds += seconds;
 }
 
 /* What updates cost that follow from @counts. */
@@ -334,6 +336,16 @@ void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct p
 	booking_make(a, pipe, counts, sizes, &booking);
 	amounts_book(&a->other.amounts, pipe, counts, &booking);
 	pipe_counts_add(&a->unattributed[pipe], &booking.counts);
+}
+
+double accounts_pipe_cpu(const struct accounts *a)
+{
+	return a->pipe_cpu_seconds;
+}
+
+double accounts_fsnotify(const struct accounts *a)
+{
+	return a->fsnotify_seconds;
 }
 
 void account_hold(struct account *p)

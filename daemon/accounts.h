@@ -67,6 +67,10 @@ void accounts_window_end(struct accounts *a);
 uint64_t accounts_counted(const struct accounts *a);
 uint64_t accounts_operations(const struct accounts *a);
 
+/* Likewise CPU time that was sampled: in pipe operations, and of it in fsnotify. */
+double accounts_pipe_cpu(const struct accounts *a);
+double accounts_fsnotify(const struct accounts *a);
+
 /*
  * While somebody holds an account (once per thread that may still book), it is not forgotten. An
  * open account that nobody holds is one whose threads with pipes are gone, but perhaps not the

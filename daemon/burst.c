@@ -509,6 +509,7 @@ int burst_end(struct burst *b, struct burst_result *ret)
 		return r;
 	window_cost(b, &cost);
 	result.pair_seconds = cost.pair_ns * 1e-9;
+	result.pair_cost_seconds = cost.nested_ns * 1e-9;
 	result.clock_read_seconds = cost.clock_ns * 1e-9;
 	result.switched = b->times.switched;
 	result.missed = missed - b->missed;

@@ -23,7 +23,8 @@ struct burst_result {
 	 * compared with. */
 	struct burst_stage others[PIPE_KINDS][UPDATE_KINDS][COST_STAGES];
 	struct burst_stage own[PIPE_KINDS][UPDATE_KINDS][COST_STAGES];
-	double pair_seconds; /* what a pair measures on a function that does nothing */
+	double pair_seconds;	  /* what a pair measures on a function that does nothing */
+	double pair_cost_seconds; /* what a pair adds to the call that it times */
 	double clock_read_seconds;
 	uint64_t switched; /* samples thrown away: a context switch inside */
 	uint64_t outliers; /* and those far above the rest: an interrupt inside */

@@ -7,6 +7,7 @@
 #include <pipewatch/api.h>
 #include <string.h>
 
+#include "bus-remedies.h"
 #include "bus-row.h"
 #include "bus-states.h"
 #include "describe.h"
@@ -51,8 +52,9 @@ static int current_snapshot(struct bus_manager *m, const struct snapshot **ret_s
 	return 0;
 }
 
-static int counting_snapshot(struct bus_manager *m, const struct snapshot **ret_snapshot,
-			     sd_bus_error *error)
+/* The current snapshot, as above, where it has figures of somebody. */
+static int figures_snapshot(struct bus_manager *m, const struct snapshot **ret_snapshot,
+			    sd_bus_error *error)
 {
 	const struct snapshot *s = NULL;
 	int r;
@@ -60,7 +62,7 @@ static int counting_snapshot(struct bus_manager *m, const struct snapshot **ret_
 	r = current_snapshot(m, &s, error);
 	if (r < 0)
 		return r;
-	if (!s->counting)
+	if (!s->counting && !s->sampling)
 		return sd_bus_error_set(error, PIPEWATCH_ERROR_NOT_MEASURED, s->counting_reason);
 	*ret_snapshot = s;
 	return 0;
@@ -93,6 +95,52 @@ static int append_programs(sd_bus_message *reply, const struct snapshot *s)
 		r = sd_bus_message_append(reply, "(ssbs)", s->programs[i].program,
 					  s->programs[i].hook, s->programs[i].attached,
 					  s->programs[i].reason);
+	if (r < 0)
+		return r;
+	return sd_bus_message_close_container(reply);
+}
+
+/* What is not known has no row: see Describe() for the reason. */
+static int append_unit_cost(sd_bus_message *reply, enum pipe_kind pipe, enum update_kind kind,
+			    const char *stage, const struct cost_figure *figure,
+			    enum cost_agreement agreement)
+{
+	if (!figure->known)
+		return 0;
+	return sd_bus_message_append(reply, "(sssdds)", pipe_kind_name(pipe),
+				     update_kind_name(kind), stage, figure->seconds,
+				     figure->error_seconds, cost_agreement_name(agreement));
+}
+
+static int append_unit_costs(sd_bus_message *reply, const struct snapshot *s)
+{
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'a', "(sssdds)");
+	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (enum update_kind kind = 0; kind < UPDATE_KINDS && r >= 0; kind++) {
+			const struct cost_estimate *e = &s->unit_costs[pipe][kind];
+
+			r = append_unit_cost(reply, pipe, kind, "whole", &e->whole, e->agreement);
+			if (!e->whole.known || e->undivided)
+				continue;
+			for (enum cost_stage stage = 0; stage < COST_STAGES && r >= 0; stage++)
+				r = append_unit_cost(reply, pipe, kind, cost_stage_name(stage),
+						     &e->stages[stage], e->agreement);
+		}
+	if (r < 0)
+		return r;
+	return sd_bus_message_close_container(reply);
+}
+
+static int append_watchers(sd_bus_message *reply, const struct snapshot *s)
+{
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'a', "(usu)");
+	for (size_t i = 0; i < s->n_watchers && r >= 0; i++)
+		r = sd_bus_message_append(reply, "(usu)", s->watchers[i].pid, s->watchers[i].comm,
+					  s->watchers[i].watches);
 	if (r < 0)
 		return r;
 	return sd_bus_message_close_container(reply);
@@ -148,9 +196,17 @@ static int property_get(sd_bus *bus, const char *path, const char *interface, co
 		return sd_bus_message_append(reply, "d", s->budget_ratio);
 	if (!strcmp(property, "Coverage"))
 		return sd_bus_message_append(reply, "d",
-					     bus_states_coverage_known(s) ? 1.0 : (double)NAN);
+					     s->counting ? s->coverage_ratio : (double)NAN);
+	if (!strcmp(property, "Estimated"))
+		return sd_bus_message_append(reply, "b", s->estimated);
 	if (!strcmp(property, "ObserverOverhead"))
-		return sd_bus_message_append(reply, "d", (double)NAN);
+		return sd_bus_message_append(
+			reply, "d",
+			s->observer.overhead.known ? s->observer.overhead.seconds : (double)NAN);
+	if (!strcmp(property, "UnitCosts"))
+		return append_unit_costs(reply, s);
+	if (!strcmp(property, "Watchers"))
+		return append_watchers(reply, s);
 	return append_text(reply, s, property);
 }
 
@@ -224,7 +280,7 @@ static int method_list_processes(sd_bus_message *call, void *userdata, sd_bus_er
 	size_t n = 0;
 	int r;
 
-	r = counting_snapshot(m, &s, error);
+	r = figures_snapshot(m, &s, error);
 	if (r >= 0)
 		r = reply_begin_list(m, call, s, s->n_processes, bus_row_process_bytes, &reply, &n,
 				     error);
@@ -247,7 +303,7 @@ static int method_list_groups(sd_bus_message *call, void *userdata, sd_bus_error
 	size_t n = 0;
 	int r;
 
-	r = counting_snapshot(m, &s, error);
+	r = figures_snapshot(m, &s, error);
 	if (r >= 0)
 		r = reply_begin_list(m, call, s, s->n_groups, bus_row_group_bytes, &reply, &n,
 				     error);
@@ -274,7 +330,7 @@ static int method_get_process(sd_bus_message *call, void *userdata, sd_bus_error
 
 	r = sd_bus_message_read(call, "u", &pid);
 	if (r >= 0)
-		r = counting_snapshot(m, &s, error);
+		r = figures_snapshot(m, &s, error);
 	if (r < 0)
 		return r;
 	process = snapshot_find_process(s, pid);
@@ -289,6 +345,30 @@ static int method_get_process(sd_bus_message *call, void *userdata, sd_bus_error
 	r = reply_begin(m, call, bytes, &reply, error);
 	if (r >= 0)
 		r = bus_row_append_process(reply, s, process, true);
+	if (r < 0)
+		return r;
+	return sd_bus_message_send(reply);
+}
+
+static int method_get_remedies(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	_cleanup_(freep) struct bus_remedy *remedies = NULL;
+	struct bus_manager *m = userdata;
+	const struct snapshot *s = NULL;
+	size_t bytes = 0, n = 0;
+	int r;
+
+	r = figures_snapshot(m, &s, error);
+	if (r >= 0)
+		r = bus_remedies_new(s, &remedies, &n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		bytes += bus_remedy_bytes(&remedies[i]);
+	r = reply_begin(m, call, bytes, &reply, error);
+	if (r >= 0)
+		r = bus_remedies_append(reply, s, remedies, n);
 	if (r < 0)
 		return r;
 	return sd_bus_message_send(reply);
@@ -386,9 +466,13 @@ static const sd_bus_vtable vtable[] = {
 	STATE("CountingReason", "s"),
 	FIGURE("Coverage", "d"),
 	STATE("CoverageReason", "s"),
+	STATE("Estimated", "b"),
 	FIGURE("Budget", "d"),
 	FIGURE("ObserverOverhead", "d"),
 	STATE("ObserverOverheadReason", "s"),
+	FIGURE("UnitCosts", "a(sssdds)"),
+	FIGURE("Watchers", "a(usu)"),
+	STATE("WatchersReason", "s"),
 	FIGURE("TrackedProcesses", "u"),
 	FIGURE("LostUpdates", "t"),
 
@@ -400,6 +484,9 @@ static const sd_bus_vtable vtable[] = {
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("ListGroups", SD_BUS_ARGS("u", limit),
 				SD_BUS_RESULT("a" BUS_ROW_GROUP, groups), method_list_groups,
+				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("GetRemedies", SD_BUS_NO_ARGS,
+				SD_BUS_RESULT("a" BUS_REMEDY, remedies), method_get_remedies,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("GetMetrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text),
 				method_get_metrics, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -5,21 +5,33 @@
  * A process is (pid, start time in usec since the epoch, comm, unit, reads, writes, bytes read,
  * bytes written, details), a group (unit, comm, live processes, reads, writes, bytes read, bytes
  * written, details). The numbers are sums over both kinds of pipe; the details have them by kind.
- * For KIND, Anonymous or Fifo, each there only if it had operations. Where the
- * kernel's reads or writes cannot be counted, their numbers are 2^64-1 and their details absent:
+ * For KIND, Anonymous or Fifo, each there only if it had operations or costs. Where the kernel's
+ * reads or writes are not counted, their numbers are 2^64-1 and their details absent:
  */
 /* clang-format off */
 /*
- *   Exited              b   of processes: it has ended and will soon leave the list
- *   KINDReads           t
- *   KINDWrites          t
- *   KINDReadBytes       t
- *   KINDWrittenBytes    t
- *   KINDNoatimeReads    t   those of the reads that came through O_NOATIME
- *   KINDAtimeUpdates    t   metadata updates, where this kernel makes them: see property Paths
- *   KINDCmtimeUpdates   t
- *   KINDReadSizes       at  operations by size, in 16 classes of 2^n .. 2^(n+1)-1 bytes; not in
- *   KINDWriteSizes      at  lists, of which they would be the greater part
+ *   Exited                    b   of processes: it has ended and will soon leave the list
+ *   MetadataCpuSeconds        d   CPU time of all updates whose cost is known: lists are by it
+ *   PipeCpuSeconds            d   CPU time in pipe operations, where it is sampled
+ *   SampledAtimeCpuSeconds    d   and in updates, of the kinds that samples show
+ *   SampledCmtimeCpuSeconds   d
+ *   SampledFsnotifyCpuSeconds d
+ *   CpuSeconds                d   of processes with the highest costs: all their own CPU time
+ *   MetadataCpuShare          d   and what share of it metadata updates are
+ *   KINDReads                 t
+ *   KINDWrites                t
+ *   KINDReadBytes             t
+ *   KINDWrittenBytes          t
+ *   KINDNoatimeReads          t   those of the reads that came through O_NOATIME
+ *   KINDReadsStandardError    d   where the number was extrapolated
+ *   KINDWritesStandardError   d
+ *   KINDAtimeUpdates          t   updates, where this kernel makes them: see property Paths
+ *   KINDCmtimeUpdates         t
+ *   KINDAtimeCpuSeconds       d   and what they cost, where that is known: see property UnitCosts
+ *   KINDCmtimeCpuSeconds      d
+ *   KINDFsnotifyCpuSeconds    d   by sampling
+ *   KINDReadSizes             at  operations by size, in 16 classes of 2^n .. 2^(n+1)-1 bytes; not
+ *   KINDWriteSizes            at  in lists, of which they would be the greater part
  */
 /* clang-format on */
 #ifndef PIPEWATCH_BUS_ROW_H

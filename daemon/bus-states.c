@@ -87,16 +87,23 @@ static void write_counting_reason(FILE *f, const struct snapshot *s)
 
 static void write_coverage_reason(FILE *f, const struct snapshot *s)
 {
-	if (!s->counting)
-		fputs(s->counting_reason, f);
-	else if (!bus_states_coverage_known(s))
-		fputs("The coverage is known in exact mode only.", f);
+	fputs(snapshot_coverage_reason(s), f);
+}
+
+static void write_estimated(FILE *f, const struct snapshot *s)
+{
+	fputs(s->estimated ? "yes" : "no", f);
 }
 
 static void write_overhead_reason(FILE *f, const struct snapshot *s)
 {
-	(void)s;
-	fputs("The daemon does not measure its own cost.", f);
+	if (!s->observer.overhead.known)
+		fputs(s->observer.overhead.reason, f);
+}
+
+static void write_watchers_reason(FILE *f, const struct snapshot *s)
+{
+	fputs(s->watchers_reason, f);
 }
 
 /* These two stand for arrays: not what is sent, only something that differs when they do. */
@@ -129,17 +136,14 @@ static const struct property properties[] = {
 	{ "Counting", true, write_counting },
 	{ "CountingReason", true, write_counting_reason },
 	{ "CoverageReason", true, write_coverage_reason },
+	{ "Estimated", true, write_estimated },
 	{ "ObserverOverheadReason", true, write_overhead_reason },
+	{ "WatchersReason", true, write_watchers_reason },
 	{ "Paths", true, write_paths },
 	{ "Programs", true, write_programs },
 };
 
 _Static_assert(ARRAY_SIZE(properties) == BUS_STATES_MAX + 2, "all but two are states");
-
-bool bus_states_coverage_known(const struct snapshot *s)
-{
-	return s->counting && s->mode == MODE_EXACT;
-}
 
 static char *render(const struct property *property, const struct snapshot *s)
 {

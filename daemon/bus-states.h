@@ -9,13 +9,10 @@
 #include "snapshot.h"
 
 /* How many properties PropertiesChanged can tell of. */
-#define BUS_STATES_MAX 13
+#define BUS_STATES_MAX 15
 
 /* The value of a property of type s, to be freed; NULL when out of memory. */
 char *bus_states_text(const struct snapshot *s, const char *property);
-
-/* Is the coverage a figure (1, everything counted), or is there only CoverageReason? */
-bool bus_states_coverage_known(const struct snapshot *s);
 
 /* What clients know of the states. */
 struct bus_states;

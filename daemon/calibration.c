@@ -7,6 +7,7 @@
 
 #include "ab.h"
 #include "burst.h"
+#include "spell.h"
 #include "util.h"
 
 #define AB_USEC		 20000
@@ -29,7 +30,9 @@ struct calibration {
 	enum { WAITING, ATTACHING, IN_WINDOW } phase;
 	uint64_t window_usec; /* when it opened; 0: not yet */
 	uint64_t due_usec;
-	uint64_t n_bursts, bursts_usec;
+	uint64_t interval_usec;
+	uint64_t begun_usec;	 /* of the burst */
+	double attached_seconds; /* of those that are over */
 
 	bool ab_known;
 	char ab_reason[128];
@@ -106,8 +109,7 @@ static void measure_ab(struct calibration *c)
 }
 
 int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],
-		    const char *const *directories, const char *no_burst_reason,
-		    struct calibration **ret_calibration)
+		    const char *const *directories, struct calibration **ret_calibration)
 {
 	struct calibration *c = calloc(1, sizeof(*c));
 
@@ -117,9 +119,9 @@ int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],
 	c->directories = directories;
 	host_changed(c);
 	measure_ab(c);
-	if (no_burst_reason)
-		snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "%s", no_burst_reason);
-	c->bursts = !no_burst_reason;
+	c->interval_usec = INTERVAL_USEC;
+	c->due_usec = monotonic_usec() + INTERVAL_USEC;
+	snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "There are no bursts.");
 	estimate(c);
 	*ret_calibration = c;
 	return 0;
@@ -132,6 +134,47 @@ struct calibration *calibration_free(struct calibration *c)
 	burst_free(c->burst);
 	free(c);
 	return NULL;
+}
+
+void calibration_set_bursts(struct calibration *c, const char *no_reason)
+{
+	c->bursts = !no_reason;
+	if (no_reason)
+		snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "%.250s", no_reason);
+	estimate(c);
+}
+
+void calibration_set_interval(struct calibration *c, double seconds)
+{
+	uint64_t usec = seconds * 1e6;
+
+	c->interval_usec = usec > INTERVAL_USEC ? usec : INTERVAL_USEC;
+}
+
+void calibration_pause(struct calibration *c)
+{
+	if (c->phase == WAITING)
+		return;
+	c->burst = burst_free(c->burst);
+	c->phase = WAITING;
+}
+
+void calibration_operation(const struct calibration *c, struct cost_figure *ret)
+{
+	if (c->ab_known)
+		ab_operation(&c->ab, ret);
+	else
+		cost_figure_unknown(ret, "%s", c->ab_reason);
+}
+
+double calibration_attached_seconds(const struct calibration *c)
+{
+	return c->attached_seconds;
+}
+
+double calibration_pair_seconds(const struct calibration *c)
+{
+	return c->result_known ? c->result.pair_cost_seconds : 0;
 }
 
 static void burst_fail(struct calibration *c, int error)
@@ -156,6 +199,7 @@ static int burst_start(struct calibration *c)
 		}
 	}
 	measure_ab(c);
+	c->begun_usec = monotonic_usec();
 	r = burst_begin(c->burst);
 	if (r < 0)
 		burst_fail(c, r);
@@ -201,9 +245,9 @@ static void window_close(struct calibration *c, uint64_t now_usec)
 	int r = burst_end(c->burst, &c->result);
 
 	c->phase = WAITING;
-	c->n_bursts++;
-	c->bursts_usec += now_usec - c->window_usec;
-	c->due_usec = now_usec + INTERVAL_USEC;
+	/* Detaching takes as long as attaching did. */
+	c->attached_seconds += (now_usec - c->begun_usec + c->window_usec - c->begun_usec) * 1e-6;
+	c->due_usec = now_usec + c->interval_usec;
 	if (r < 0)
 		burst_fail(c, r);
 	else
@@ -214,7 +258,7 @@ static void window_close(struct calibration *c, uint64_t now_usec)
 static void calibrate_without_burst(struct calibration *c, uint64_t now_usec)
 {
 	measure_ab(c);
-	c->due_usec = now_usec + INTERVAL_USEC;
+	c->due_usec = now_usec + c->interval_usec;
 }
 
 uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_changed)
@@ -240,18 +284,7 @@ uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_ch
 	return LOOK_USEC;
 }
 
-bool calibration_reattaches(const struct calibration *c)
-{
-	return c->bursts;
-}
-
 const struct estimates *calibration_estimates(const struct calibration *c)
 {
 	return &c->estimates;
-}
-
-uint64_t calibration_bursts(const struct calibration *c, uint64_t *ret_usec)
-{
-	*ret_usec = c->bursts_usec;
-	return c->n_bursts;
 }

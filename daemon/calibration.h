@@ -15,12 +15,10 @@ struct calibration;
 
 /*
  * Measures A/B at once, under 50 ms. @directories (NULL-terminated, kept by the caller) are for the
- * FIFO; @no_burst_reason says why bursts are out of the question, NULL: they are not. Returns 0 or
- * -ENOMEM.
+ * FIFO. Returns 0 or -ENOMEM.
  */
 int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],
-		    const char *const *directories, const char *no_burst_reason,
-		    struct calibration **ret_calibration);
+		    const char *const *directories, struct calibration **ret_calibration);
 struct calibration *calibration_free(struct calibration *c); /* detaches */
 
 static inline void calibration_freep(struct calibration **c)
@@ -34,12 +32,27 @@ static inline void calibration_freep(struct calibration **c)
  */
 uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_changed);
 
-/* Will there be bursts? */
-bool calibration_reattaches(const struct calibration *c);
+/* Are there to be bursts? @no_reason says why they are out of the question; NULL: there are. None
+ * until this is called. */
+void calibration_set_bursts(struct calibration *c, const char *no_reason);
+
+/* The shortest time from one calibration to the next; a minute until this is called, and at least
+ * that. */
+void calibration_set_interval(struct calibration *c, double seconds);
+
+/* Ends a burst that has begun, without a result. */
+void calibration_pause(struct calibration *c);
+
+/* One operation on a pipe of our own, as A/B had it last. */
+void calibration_operation(const struct calibration *c, struct cost_figure *ret);
 
 const struct estimates *calibration_estimates(const struct calibration *c);
 
-/* Windows of bursts so far, and the time that they lasted, both for the own cost. */
-uint64_t calibration_bursts(const struct calibration *c, uint64_t *ret_usec);
+/*
+ * For how long programs of bursts have been attached so far, and what they add to each operation of
+ * that time; 0 when not known yet.
+ */
+double calibration_attached_seconds(const struct calibration *c);
+double calibration_pair_seconds(const struct calibration *c);
 
 #endif

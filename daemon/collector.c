@@ -39,7 +39,9 @@ struct collector {
 	struct wire_overflow overflow[WIRE_PIPES]; /* booked */
 	uint32_t *freed; /* indices of this round whose claims are to be deleted */
 	uint32_t n_freed;
+	uint32_t *used; /* indices of slots in use, as far as claimed_seen tells */
 	uint32_t n_used;
+	uint64_t claimed_seen; /* of wire_shared.claimed */
 	struct ring_buffer *wake;
 	uint32_t own_tgid;
 	uint64_t now_usec;
@@ -80,7 +82,8 @@ int collector_new(const struct tracer_memory *memory, struct accounts *accounts,
 	c->own_tgid = getpid();
 	c->booked = calloc(WIRE_SLOTS, sizeof(*c->booked));
 	c->freed = calloc(WIRE_SLOTS, sizeof(*c->freed));
-	if (!c->booked || !c->freed)
+	c->used = calloc(WIRE_SLOTS, sizeof(*c->used));
+	if (!c->booked || !c->freed || !c->used)
 		return -ENOMEM;
 	if (memory->wake_fd >= 0) {
 		c->wake = ring_buffer__new(memory->wake_fd, wake_consume, NULL, NULL);
@@ -105,6 +108,7 @@ struct collector *collector_free(struct collector *c)
 			account_release(c->booked[i].account);
 	free(c->booked);
 	free(c->freed);
+	free(c->used);
 	free(c);
 	return NULL;
 }
@@ -306,13 +310,38 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 
 typedef int (*slot_fn)(struct collector *c, struct wire_slot *slot, uint32_t key);
 
+/* Looks at every slot only where some have been claimed since. */
+static void used_find(struct collector *c)
+{
+	uint64_t claimed = __atomic_load_n(&c->memory.shared->claimed, __ATOMIC_ACQUIRE);
+
+	if (claimed == c->claimed_seen)
+		return;
+	c->claimed_seen = claimed;
+	c->n_used = 0;
+	for (uint32_t i = 0; i < WIRE_SLOTS; i++)
+		if (__atomic_load_n(&c->memory.slots[i].key, __ATOMIC_ACQUIRE))
+			c->used[c->n_used++] = i;
+}
+
+/* Drops those that have been freed. */
+static void used_prune(struct collector *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->n_used; i++)
+		if (__atomic_load_n(&c->memory.slots[c->used[i]].key, __ATOMIC_RELAXED))
+			c->used[n++] = c->used[i];
+	c->n_used = n;
+}
+
 /* Calls @each for all slots in use. Returns the first error, having gone on with the others. */
 static int slots_each(struct collector *c, slot_fn each)
 {
 	int r, first = 0;
 
-	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
-		struct wire_slot *slot = &c->memory.slots[i];
+	for (uint32_t i = 0; i < c->n_used; i++) {
+		struct wire_slot *slot = &c->memory.slots[c->used[i]];
 		uint32_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
 
 		if (!key)
@@ -322,14 +351,6 @@ static int slots_each(struct collector *c, slot_fn each)
 			first = r;
 	}
 	return first;
-}
-
-static int slot_number(struct collector *c, struct wire_slot *slot, uint32_t key)
-{
-	(void)slot;
-	(void)key;
-	c->n_used++;
-	return 0;
 }
 
 static void overflow_collect(struct collector *c)
@@ -386,6 +407,7 @@ int collector_collect(struct collector *c, uint64_t now_usec)
 		ring_buffer__consume(c->wake);
 	__atomic_store_n(&c->memory.shared->wake_pending, 0, __ATOMIC_SEQ_CST);
 
+	used_find(c);
 	first = slots_each(c, slot_introduce);
 	r = slots_each(c, slot_collect);
 	if (first == 0)
@@ -395,9 +417,7 @@ int collector_collect(struct collector *c, uint64_t now_usec)
 	if (r < 0 && first == 0)
 		first = r;
 
-	/* A slot that is free but still claimed is in use for the map. */
-	c->n_used = c->n_freed;
-	slots_each(c, slot_number);
+	used_prune(c);
 
 	/* Reads /proc for each of them. */
 	if (now_usec - c->checked_usec >= CHECK_INTERVAL_USEC) {
@@ -424,11 +444,12 @@ uint64_t collector_pending(struct collector *c)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
-		const struct wire_slot *slot = &c->memory.slots[i];
+	used_find(c);
+	for (uint32_t i = 0; i < c->n_used; i++) {
+		const struct wire_slot *slot = &c->memory.slots[c->used[i]];
 
 		if (__atomic_load_n(&slot->key, __ATOMIC_ACQUIRE) && slot->tgid != c->own_tgid)
-			sum += counts_pending(slot->counts, c->booked[i].counts);
+			sum += counts_pending(slot->counts, c->booked[c->used[i]].counts);
 	}
 	for (int pipe = 0; pipe < WIRE_PIPES; pipe++)
 		sum += counts_pending(c->memory.shared->overflow[pipe].counts,
@@ -450,7 +471,8 @@ int collector_fill(const struct collector *c, struct snapshot *s)
 	if (!map)
 		return -ENOMEM;
 	map->map = "claims";
-	map->entries = c->n_used;
+	/* A slot that is free but still claimed is in use for the map. */
+	map->entries = c->n_used + c->n_freed;
 	map->max_entries = c->memory.max_threads;
 	return 0;
 }

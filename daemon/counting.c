@@ -12,10 +12,7 @@
 #include "tracer.h"
 #include "util.h"
 
-#define WINDOW_USEC UINT64_C(200000)
-
-/* Attaching and detaching take about as long again; known better after the first window. */
-#define ATTACHED_EXPECTED_SECONDS 0.4
+#define WINDOW_USEC ((uint64_t)(COUNTING_WINDOW_SECONDS * 1e6))
 
 enum phase {
 	ALWAYS,	 /* no windows */
@@ -58,6 +55,30 @@ static double cpu_seconds(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
+static int tracer_start(uint32_t max_threads, struct tracer **ret_tracer)
+{
+	_cleanup_(tracer_freep) struct tracer *tracer = NULL;
+	int r;
+
+	r = tracer_open(max_threads, &tracer);
+	if (r >= 0)
+		r = tracer_load(tracer);
+	if (r >= 0)
+		r = tracer_attach(tracer);
+	if (r < 0)
+		return r;
+	*ret_tracer = tracer;
+	tracer = NULL;
+	return 0;
+}
+
+int counting_try(uint32_t max_threads)
+{
+	_cleanup_(tracer_freep) struct tracer *tracer = NULL;
+
+	return tracer_start(max_threads, &tracer);
+}
+
 int counting_new(uint32_t max_threads, struct accounts *accounts, struct cgroups *cgroups,
 		 struct counting **ret_counting)
 {
@@ -69,14 +90,10 @@ int counting_new(uint32_t max_threads, struct accounts *accounts, struct cgroups
 		return -ENOMEM;
 	c->accounts = accounts;
 	c->coverage = 1;
-	c->window_seconds = WINDOW_USEC * 1e-6;
-	c->attached_seconds = ATTACHED_EXPECTED_SECONDS;
+	c->window_seconds = COUNTING_WINDOW_SECONDS;
+	c->attached_seconds = COUNTING_ATTACHED_SECONDS;
 	c->hooked_from = accounts_counted(accounts);
-	r = tracer_open(max_threads, &c->tracer);
-	if (r >= 0)
-		r = tracer_load(c->tracer);
-	if (r >= 0)
-		r = tracer_attach(c->tracer);
+	r = tracer_start(max_threads, &c->tracer);
 	if (r < 0)
 		return r;
 	tracer_memory(c->tracer, &memory);
@@ -119,12 +136,17 @@ static uint64_t jittered(uint64_t period_usec)
 	return period_usec - fifth + (2 * fifth * random >> 32);
 }
 
+static uint64_t due_after(const struct counting *c, uint64_t paused_usec)
+{
+	return paused_usec +
+	       jittered(c->period_usec > WINDOW_USEC ? c->period_usec - WINDOW_USEC : 0);
+}
+
 static void windows_pause(struct counting *c)
 {
 	tracer_pause(c->tracer);
 	c->phase = BETWEEN;
-	c->due_usec = monotonic_usec() +
-		      jittered(c->period_usec > WINDOW_USEC ? c->period_usec - WINDOW_USEC : 0);
+	c->due_usec = due_after(c, monotonic_usec());
 }
 
 /* What was counted until here is all there was. */
@@ -135,6 +157,7 @@ static int windows_begin(struct counting *c)
 	windows_pause(c);
 	c->since_usec = monotonic_usec();
 	c->windows = 0;
+	c->operations_per_second = 0;
 	r = book(c, &factor_one);
 	c->hooked_operations += accounts_counted(c->accounts) - c->hooked_from;
 	c->hooked_attached_usec = tracer_attached_usec(c->tracer);
@@ -216,12 +239,17 @@ struct counting *counting_free(struct counting *c)
 
 void counting_set_period(struct counting *c, uint64_t period_usec)
 {
+	uint64_t due_usec;
+
 	if (period_usec == c->period_usec)
 		return;
 	c->period_usec = period_usec;
-	if (c->phase == BETWEEN)
-		/* One that is longer or shorter begins with the next window; always, at once. */
-		c->due_usec = period_usec ? c->due_usec : 0;
+	if (c->phase != BETWEEN)
+		return;
+	/* A longer period begins with the next window, a shorter one with the last. */
+	due_usec = period_usec ? due_after(c, c->since_usec) : 0;
+	if (due_usec < c->due_usec)
+		c->due_usec = due_usec;
 }
 
 void counting_set_cost(struct counting *c, double seconds, double ratio)
@@ -287,6 +315,21 @@ double counting_window_cpu_seconds(const struct counting *c)
 	return c->window_cpu_seconds;
 }
 
+double counting_window_rate(const struct counting *c)
+{
+	return c->windows > 0 ? c->operations_per_second : -1;
+}
+
+bool counting_in_windows(const struct counting *c)
+{
+	return c->phase != ALWAYS;
+}
+
+bool counting_window_open(const struct counting *c)
+{
+	return c->phase == OPEN;
+}
+
 double counting_hooked_operations(const struct counting *c)
 {
 	if (c->phase != ALWAYS)
@@ -312,11 +355,11 @@ void counting_missing(const struct counting *c,
 			each(programs[i].program, programs[i].reason, userdata);
 }
 
-int counting_fill(const struct counting *c, struct snapshot *s)
+int counting_fill(const struct counting *c, const double run_seconds[2], struct snapshot *s)
 {
 	int r;
 
 	s->coverage_ratio = c->coverage;
-	r = tracer_fill(c->tracer, s);
+	r = tracer_fill(c->tracer, run_seconds, s);
 	return r < 0 ? r : collector_fill(c->collector, s);
 }

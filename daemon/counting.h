@@ -16,12 +16,20 @@
 
 struct counting;
 
+/* How long a window counts, and, as long as there was none, how long programs are expected to be
+ * attached for one. */
+#define COUNTING_WINDOW_SECONDS	  0.2
+#define COUNTING_ATTACHED_SECONDS 0.4
+
 /*
  * Opens, loads and attaches; every operation is counted from then on. @accounts and @cgroups are
  * used, not owned. Returns 0, or -errno of tracer_open(), tracer_load() or tracer_attach().
  */
 int counting_new(uint32_t max_threads, struct accounts *accounts, struct cgroups *cgroups,
 		 struct counting **ret_counting);
+
+/* Can it be done? Everything is attached for a moment. Returns as counting_new(). */
+int counting_try(uint32_t max_threads);
 
 /* Books what is left, and detaches everything. */
 struct counting *counting_free(struct counting *c);
@@ -67,6 +75,13 @@ double counting_window_seconds(const struct counting *c);
 double counting_attached_seconds(const struct counting *c);
 double counting_window_cpu_seconds(const struct counting *c);
 
+/* Operations per second in the last window; negative before there was one. */
+double counting_window_rate(const struct counting *c);
+
+/* Are there windows, and is one open now? */
+bool counting_in_windows(const struct counting *c);
+bool counting_window_open(const struct counting *c);
+
 /* Operations so far that ran with programs attached, an estimate where they did not count. */
 double counting_hooked_operations(const struct counting *c);
 
@@ -78,7 +93,8 @@ void counting_missing(const struct counting *c,
 		      void (*each)(const char *program, const char *reason, void *userdata),
 		      void *userdata);
 
-/* Appends programs, maps and losses to @s. Returns 0 or -errno. */
-int counting_fill(const struct counting *c, struct snapshot *s);
+/* Appends programs, maps and losses to @s; @run_seconds of the programs that count, reads and
+ * writes, are added. Returns 0 or -errno. */
+int counting_fill(const struct counting *c, const double run_seconds[2], struct snapshot *s);
 
 #endif

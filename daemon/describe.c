@@ -113,34 +113,71 @@ static void write_updates(struct writer *w, const char *key, enum pipe_kind pipe
 static void write_cost(struct writer *w, const char *key, enum pipe_kind pipe,
 		       enum update_kind kind, const struct pipe_costs *costs)
 {
-	if (costs && snapshot_cost_known(w->s, pipe, kind))
+	if (snapshot_cost_known(w->s, pipe, kind))
 		write_double(w, key, costs->seconds[kind]);
 }
 
-/* @costs and @sizes may be NULL. */
+/* What is known of somebody on one kind of pipe; @sizes may be NULL. */
 static void write_counts(struct writer *w, enum pipe_kind pipe, const struct pipe_counts *counts,
-			 const struct pipe_costs *costs, const struct pipe_sizes *sizes)
+			 const struct pipe_errors *errors, const struct pipe_costs *costs,
+			 const struct pipe_sizes *sizes)
 {
+	const bool reads = w->s->counting && !w->s->reads_missing;
+	const bool writes = w->s->counting && !w->s->writes_missing;
+
 	begin(w, pipe_kind_name(pipe), "{");
-	if (!w->s->reads_missing)
+	if (reads)
 		write_number(w, "reads", counts->reads);
-	if (!w->s->writes_missing)
+	if (writes)
 		write_number(w, "writes", counts->writes);
-	if (!w->s->reads_missing)
+	if (reads)
 		write_number(w, "read_bytes", counts->read_bytes);
-	if (!w->s->writes_missing)
+	if (writes)
 		write_number(w, "written_bytes", counts->written_bytes);
-	if (!w->s->reads_missing)
+	if (reads)
 		write_number(w, "noatime_reads", counts->noatime_reads);
-	write_updates(w, "atime_updates", pipe, UPDATE_ATIME, counts);
-	write_updates(w, "cmtime_updates", pipe, UPDATE_CMTIME, counts);
+	if (reads && w->s->estimated && errors->reads > 0)
+		write_double(w, "reads_standard_error", (double)errors->reads);
+	if (writes && w->s->estimated && errors->writes > 0)
+		write_double(w, "writes_standard_error", (double)errors->writes);
+	if (w->s->counting) {
+		write_updates(w, "atime_updates", pipe, UPDATE_ATIME, counts);
+		write_updates(w, "cmtime_updates", pipe, UPDATE_CMTIME, counts);
+	}
 	write_cost(w, "atime_cpu_seconds", pipe, UPDATE_ATIME, costs);
 	write_cost(w, "cmtime_cpu_seconds", pipe, UPDATE_CMTIME, costs);
 	write_cost(w, "fsnotify_cpu_seconds", pipe, UPDATE_FSNOTIFY, costs);
-	if (sizes && !w->s->reads_missing)
+	if (sizes && reads)
 		write_sizes(w, "read_sizes", sizes->reads);
-	if (sizes && !w->s->writes_missing)
+	if (sizes && writes)
 		write_sizes(w, "write_sizes", sizes->writes);
+	end(w, "}");
+}
+
+static void write_sampled(struct writer *w, double pipe_cpu_seconds,
+			  const double sampled_seconds[UPDATE_KINDS])
+{
+	const struct snapshot *s = w->s;
+
+	if (!s->sampling)
+		return;
+	write_double(w, "pipe_cpu_seconds", pipe_cpu_seconds);
+	begin(w, "sampled_cpu_seconds", "{");
+	for (enum update_kind kind = 0; kind < UPDATE_KINDS; kind++)
+		if (s->sampling_sees[kind])
+			write_double(w, update_kind_name(kind), sampled_seconds[kind]);
+	end(w, "}");
+}
+
+static void write_remedies(struct writer *w, const struct pipe_costs costs[PIPE_KINDS],
+			   double batch_seconds)
+{
+	double seconds;
+
+	begin(w, "remedies", "{");
+	for (enum remedy remedy = 0; remedy < REMEDIES; remedy++)
+		if (snapshot_saving(w->s, remedy, costs, batch_seconds, &seconds))
+			write_double(w, remedy_name(remedy), seconds);
 	end(w, "}");
 }
 
@@ -249,10 +286,14 @@ static void write_programs(struct writer *w)
 		write_string(w, "program", program->program);
 		write_string(w, "hook", program->hook);
 		write_bool(w, "attached", program->attached);
-		if (program->attached)
+		if (program->attached) {
 			write_number(w, "missed_runs", program->missed);
-		else
+			write_number(w, "missed", program->missed);
+		} else {
 			write_string(w, "reason", program->reason);
+		}
+		if (program->run_seconds > 0)
+			write_double(w, "run_seconds", program->run_seconds);
 		end(w, "}");
 	}
 	end(w, "]");
@@ -293,7 +334,8 @@ static void write_totals(struct writer *w)
 {
 	begin(w, "totals", "{");
 	for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
-		write_counts(w, pipe, &w->s->totals[pipe], NULL, &w->s->sizes[pipe]);
+		write_counts(w, pipe, &w->s->totals[pipe], &w->s->total_errors[pipe],
+			     &w->s->total_costs[pipe], &w->s->sizes[pipe]);
 	end(w, "}");
 }
 
@@ -307,12 +349,13 @@ static void write_groups(struct writer *w)
 		write_string(w, "unit", group->unit);
 		write_string(w, "comm", group->comm);
 		write_number(w, "processes", group->processes);
-		if (w->s->sampling)
-			write_double(w, "pipe_cpu_seconds", group->pipe_cpu_seconds);
+		write_sampled(w, group->pipe_cpu_seconds, group->sampled_seconds);
 		for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
-			if (group->counts[pipe].reads || group->counts[pipe].writes)
-				write_counts(w, pipe, &group->counts[pipe], &group->costs[pipe],
-					     NULL);
+			if (snapshot_pipe_used(w->s, pipe, &group->counts[pipe],
+					       &group->costs[pipe]))
+				write_counts(w, pipe, &group->counts[pipe], &group->errors[pipe],
+					     &group->costs[pipe], NULL);
+		write_remedies(w, group->costs, group->batch_seconds);
 		end(w, "}");
 	}
 	end(w, "]");
@@ -334,16 +377,82 @@ static void write_processes(struct writer *w)
 		write_string(w, "comm", process->comm);
 		write_string(w, "unit", process->unit);
 		write_bool(w, "exited", process->exited);
-		if (w->s->sampling)
-			write_double(w, "pipe_cpu_seconds", process->pipe_cpu_seconds);
+		write_sampled(w, process->pipe_cpu_seconds, process->sampled_seconds);
+		if (process->cpu_known) {
+			write_double(w, "cpu_seconds", process->cpu_seconds);
+			write_double(w, "metadata_cpu_share", process->cpu_share);
+		}
 		for (enum pipe_kind pipe = 0; pipe < PIPE_KINDS; pipe++)
-			if (process->counts[pipe].reads || process->counts[pipe].writes)
-				write_counts(w, pipe, &process->counts[pipe], &process->costs[pipe],
+			if (snapshot_pipe_used(w->s, pipe, &process->counts[pipe],
+					       &process->costs[pipe]))
+				write_counts(w, pipe, &process->counts[pipe],
+					     &process->errors[pipe], &process->costs[pipe],
 					     &process->sizes[pipe]);
+		write_remedies(w, process->costs, process->batch_seconds);
 		end(w, "}");
 	}
 	end(w, "]");
 	write_number(w, "processes_omitted", w->s->n_processes - n);
+}
+
+static void write_watchers(struct writer *w)
+{
+	begin(w, "watchers", "[");
+	for (size_t i = 0; i < w->s->n_watchers; i++) {
+		begin(w, NULL, "{");
+		write_number(w, "pid", w->s->watchers[i].pid);
+		write_string(w, "comm", w->s->watchers[i].comm);
+		write_number(w, "watches", w->s->watchers[i].watches);
+		end(w, "}");
+	}
+	end(w, "]");
+	if (*w->s->watchers_reason)
+		write_string(w, "watchers_reason", w->s->watchers_reason);
+}
+
+/* A figure among others, whose keys are its name and what it has of value, error and reason. */
+static void write_named_figure(struct writer *w, const char *value, const char *error,
+			       const char *reason, const struct cost_figure *f)
+{
+	if (f->known) {
+		write_double(w, value, f->seconds);
+		write_double(w, error, f->error_seconds);
+	} else {
+		write_string(w, reason, f->reason);
+	}
+}
+
+static void write_own_cost(struct writer *w)
+{
+	const struct snapshot_observer *observer = &w->s->observer;
+
+	begin(w, "own_cost", "{");
+	begin(w, "cpu_seconds", "{");
+	for (enum observer_part part = 0; part < OBSERVER_PARTS; part++)
+		write_double(w, observer_part_name(part), observer->cpu_seconds[part]);
+	end(w, "}");
+	write_named_figure(w, "overhead_ratio", "overhead_error_ratio", "overhead_reason",
+			   &observer->overhead);
+	write_named_figure(w, "operation_seconds", "operation_error_seconds", "operation_reason",
+			   &observer->operation);
+	write_named_figure(w, "counting_seconds", "counting_error_seconds", "counting_reason",
+			   &observer->counting);
+	end(w, "}");
+}
+
+static void write_predictions(struct writer *w)
+{
+	static const enum snapshot_mode modes[] = { MODE_EXACT, MODE_BURST, MODE_PROFILE };
+	const struct snapshot_observer *observer = &w->s->observer;
+
+	if (observer->allowed >= 0)
+		write_double(w, "allowed_cpu_ratio", observer->allowed);
+	begin(w, "predicted_cpu_ratio", "{");
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		if (observer->predicted[modes[i]] >= 0)
+			write_double(w, snapshot_mode_name(modes[i]),
+				     observer->predicted[modes[i]]);
+	end(w, "}");
 }
 
 static void write_daemon(struct writer *w)
@@ -359,37 +468,52 @@ static void write_daemon(struct writer *w)
 	write_string(w, "configured_mode", snapshot_mode_name(s->configured_mode));
 	write_string(w, "mode_reason", s->mode_reason);
 	write_double(w, "budget_ratio", s->budget_ratio);
-	write_string(w, "observer_overhead_reason", "The daemon does not measure its own cost.");
-	if (!s->counting)
-		write_string(w, "coverage_reason", s->counting_reason);
-	else if (s->mode != MODE_EXACT)
-		write_string(w, "coverage_reason", "The coverage is known in exact mode only.");
-	else
-		write_double(w, "coverage_ratio", 1);
+	write_predictions(w);
+	if (!s->observer.overhead.known)
+		write_string(w, "observer_overhead_reason", s->observer.overhead.reason);
+	write_own_cost(w);
+	if (s->counting)
+		write_double(w, "coverage_ratio", s->coverage_ratio);
+	if (*snapshot_coverage_reason(s))
+		write_string(w, "coverage_reason", snapshot_coverage_reason(s));
+	write_bool(w, "estimated", s->estimated);
+	if (s->unseen_operations_max > 0)
+		write_double(w, "unseen_operations_max", s->unseen_operations_max);
+	write_number(w, "now_usec", s->time_usec);
+	if (snapshot_measured_seconds(s) > 0)
+		write_double(w, "measured_seconds", snapshot_measured_seconds(s));
 }
 
 static void write_snapshot(struct writer *w)
 {
+	const struct snapshot *s = w->s;
+
 	begin(w, NULL, "{");
 	write_daemon(w);
 	write_kernel(w);
 	write_paths(w);
 	write_unit_costs(w);
 	write_programs(w);
-	write_bool(w, "sampling", w->s->sampling);
-	if (!w->s->sampling)
-		write_string(w, "sampling_reason", w->s->sampling_reason);
-	write_bool(w, "counting", w->s->counting);
-	if (w->s->counting) {
-		write_number(w, "tracked_processes", w->s->tracked_processes);
+	write_watchers(w);
+	write_bool(w, "sampling", s->sampling);
+	if (s->sampling)
+		write_number(w, "lost_samples", s->sampling_lost);
+	else
+		write_string(w, "sampling_reason", s->sampling_reason);
+	write_bool(w, "counting", s->counting);
+	if (s->counting) {
+		write_number(w, "tracked_processes", s->tracked_processes);
 		write_losses(w);
-		write_number(w, "unattributed_operations", w->s->unattributed_operations);
+		write_number(w, "unattributed_operations", s->unattributed_operations);
 		write_maps(w);
 		write_totals(w);
+	} else {
+		write_string(w, "counting_reason", s->counting_reason);
+	}
+	if (s->counting || s->sampling) {
+		write_remedies(w, s->total_costs, s->total_batch_seconds);
 		write_groups(w);
 		write_processes(w);
-	} else {
-		write_string(w, "counting_reason", w->s->counting_reason);
 	}
 	end(w, "}");
 }

@@ -8,7 +8,7 @@
 #include "metric.h"
 #include "snapshot.h"
 
-/* CPU time by group; only while counting. */
+/* CPU time by group and what remedies would save of it, as far as it is counted or sampled. */
 void exposition_write_costs(struct metric_writer *w, const struct snapshot *s);
 
 /* What one update costs, with errors and agreement. */

@@ -28,7 +28,10 @@ struct daemon {
 	struct service *service;
 	struct http *http;
 	struct bus *bus;
-	bool collect_failed; /* said so already */
+	sd_event_source *wake;
+	int wake_fd;		 /* what it polls; -1: nothing */
+	enum snapshot_mode mode; /* as told last */
+	bool collect_failed;	 /* said so already */
 };
 
 static void warn_line(const char *line)
@@ -70,9 +73,9 @@ static void log_bus(void *userdata, int level, const char *message)
 	log_message(level, "%s", message);
 }
 
-static void collect(struct daemon *d)
+static void collect(struct daemon *d, bool wake)
 {
-	int r = service_collect(d->service);
+	int r = service_collect(d->service, wake);
 
 	if (r < 0 && !d->collect_failed)
 		log_message(
@@ -95,10 +98,41 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	int r;
 
 	(void)usec;
-	collect(userdata);
+	collect(userdata, false);
 	tell_states(userdata);
 	r = sd_event_source_set_time_relative(source, SERVICE_COLLECT_SEC * UINT64_C(1000000));
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_wake(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	(void)source;
+	(void)fd;
+	(void)events;
+	collect(userdata, true);
+	return 0;
+}
+
+/* What follows from a change of mode: it is logged and told, and what wakes us is another. */
+static int follow_mode(struct daemon *d)
+{
+	int fd = service_wake_fd(d->service), r;
+	const char *reason;
+	enum snapshot_mode mode = service_mode(d->service, &reason);
+
+	if (mode != d->mode) {
+		log_message(LOG_INFO, "Mode %s. %s", snapshot_mode_name(mode), reason);
+		tell_states(d);
+		d->mode = mode;
+	}
+	if (fd == d->wake_fd)
+		return 0;
+	d->wake = sd_event_source_disable_unref(d->wake);
+	d->wake_fd = fd;
+	if (fd < 0)
+		return 0;
+	r = sd_event_add_io(d->event, &d->wake, fd, EPOLLIN, on_wake, d);
+	return r < 0 ? r : 0;
 }
 
 static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
@@ -108,19 +142,11 @@ static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
 	int r;
 
 	(void)usec;
-	if (next_usec == UINT64_MAX)
-		return 0;
+	r = follow_mode(d);
+	if (r < 0)
+		return r;
 	r = sd_event_source_set_time_relative(source, next_usec);
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-}
-
-static int on_wake(sd_event_source *source, int fd, uint32_t events, void *userdata)
-{
-	(void)source;
-	(void)fd;
-	(void)events;
-	collect(userdata);
-	return 0;
 }
 
 /* On failure everything stays as it was. */
@@ -161,6 +187,7 @@ static void reload(struct daemon *d)
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
 	struct timespec now;
+	int r;
 
 	(void)source;
 	(void)info;
@@ -168,9 +195,10 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
 	sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   now.tv_sec * 1000000ULL + now.tv_nsec / 1000);
 	reload(userdata);
+	r = follow_mode(userdata);
 	tell_states(userdata);
 	sd_notify(false, "READY=1");
-	return 0;
+	return r;
 }
 
 /* Blocked before anything can go wrong with them, so that none is missed during the start. */
@@ -196,18 +224,18 @@ static int add_signals(struct daemon *d)
 
 static int add_collection(struct daemon *d)
 {
-	int fd = service_wake_fd(d->service), r;
+	const char *reason;
+	int r;
 
 	r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
 				       SERVICE_COLLECT_SEC * UINT64_C(1000000), 0, on_timer, d);
 	if (r >= 0)
-		r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
-					       SERVICE_STEP_SEC * UINT64_C(1000000), 0, on_step, d);
+		r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, 0, 0, on_step, d);
 	if (r < 0)
 		return r;
-	if (fd >= 0)
-		r = sd_event_add_io(d->event, NULL, fd, EPOLLIN, on_wake, d);
-	return r;
+	d->wake_fd = -1;
+	d->mode = service_mode(d->service, &reason);
+	return follow_mode(d);
 }
 
 /* Returns 0 or an exit code, having logged why. */
@@ -329,6 +357,7 @@ static int daemon_run(struct daemon *d)
 
 static void daemon_stop(struct daemon *d)
 {
+	sd_event_source_unref(d->wake);
 	bus_free(d->bus);
 	http_free(d->http);
 	service_free(d->service);

@@ -25,6 +25,14 @@ struct metric_label {
 	const char *value; /* any valid UTF-8 */
 };
 
+/* Two arguments of a function that takes labels: METRIC_LABELS({ "unit", unit }, { "comm", comm }).
+ */
+#define METRIC_LABELS(...)                                              \
+	((const struct metric_label[]){ __VA_ARGS__ }),                 \
+		(sizeof((const struct metric_label[]){ __VA_ARGS__ }) / \
+		 sizeof(struct metric_label))
+#define METRIC_NO_LABELS NULL, 0
+
 struct metric_writer {
 	FILE *f;
 	bool openmetrics;

@@ -9,7 +9,8 @@
 #include "util.h"
 
 /* What fits on a screen; the whole list is in /metrics and on the bus. */
-#define GROUPS_SHOWN 25
+#define GROUPS_SHOWN   25
+#define WATCHERS_SHOWN 10
 
 static const char style[] =
 	":root{color-scheme:light dark;--fg:#1d2330;--dim:#5d6678;--bg:#f7f8fa;--card:#fff;--line:#dfe3ea;"
@@ -36,6 +37,21 @@ static const char *const update_titles[UPDATE_KINDS] = {
 	[UPDATE_ATIME] = "access time, on read",
 	[UPDATE_CMTIME] = "modification and change time, on write",
 	[UPDATE_FSNOTIFY] = "inotify and fanotify events",
+};
+
+/* Each goes on with what it would have saved. */
+static const char *const remedy_titles[REMEDIES] = {
+	[REMEDY_KERNEL] = "Linux 6.15 or newer, which keeps no times on anonymous pipes,",
+	[REMEDY_NOATIME] = "Opening the read ends of pipes with O_NOATIME",
+	[REMEDY_UNWATCH] = "Ending all watches on pipes",
+	[REMEDY_BATCH] = "Reading and writing 4096 bytes at a time",
+};
+
+static const char *const part_titles[OBSERVER_PARTS] = {
+	[OBSERVER_PROGRAMS] = "counting",
+	[OBSERVER_BURSTS] = "timed bursts",
+	[OBSERVER_SAMPLING] = "sampling",
+	[OBSERVER_DAEMON] = "pipewatchd itself",
 };
 
 /* Control characters become their pictures (U+2400 on), so that a name shows what it holds. */
@@ -106,15 +122,70 @@ static void write_time(FILE *f, uint64_t usec)
 		fputs(text, f);
 }
 
+static void write_percent(FILE *f, double ratio)
+{
+	/* Three digits, but no exponent where the number is great. */
+	fprintf(f, ratio < 1 ? "%.3g %%" : "%.0f %%", ratio * 100);
+}
+
+/* A sentence, set apart from the figure that it explains. */
+static void write_reason(FILE *f, const char *reason)
+{
+	if (!*reason)
+		return;
+	fputs(" <span class=\"dim\">", f);
+	write_text(f, reason);
+	fputs("</span>", f);
+}
+
+static void write_coverage(const struct snapshot *s, FILE *f)
+{
+	if (!s->counting)
+		return;
+	fputs("<p><b>Coverage:</b> operations are counted ", f);
+	write_percent(f, s->coverage_ratio);
+	fputs(" of the time.", f);
+	write_reason(f, snapshot_coverage_reason(s));
+	if (s->unseen_operations_max > 0)
+		fprintf(f,
+			" A process that was in no window has made fewer than %.0f operations, "
+			"with 95 %% confidence.",
+			s->unseen_operations_max);
+	fputs("</p>\n", f);
+}
+
+static void write_own_cost(const struct snapshot *s, FILE *f)
+{
+	const struct cost_figure *overhead = &s->observer.overhead;
+
+	fputs("<p><b>Own cost:</b> ", f);
+	if (overhead->known) {
+		write_percent(f, overhead->seconds);
+		fputs(" &plusmn; ", f);
+		write_percent(f, overhead->error_seconds);
+		fputs(" of the time spent in pipe operations", f);
+	} else {
+		fputs("not known", f);
+	}
+	fputs(", and ", f);
+	write_percent(f, s->budget_ratio);
+	fputs(" is allowed.", f);
+	if (!overhead->known)
+		write_reason(f, overhead->reason);
+	fputs(" CPU time so far:", f);
+	for (int part = 0; part < OBSERVER_PARTS; part++)
+		fprintf(f, "%s %s %.3f s", part > 0 ? "," : "", part_titles[part],
+			s->observer.cpu_seconds[part]);
+	fputs(".</p>\n", f);
+}
+
 static void write_summary(const struct snapshot *s, FILE *f)
 {
 	fputs("<p><b>State:</b> ", f);
 	write_text(f, snapshot_state_name(s->state));
-	if (*s->state_reason) {
-		fputs(". <span class=\"dim\">", f);
-		write_text(f, s->state_reason);
-		fputs("</span>", f);
-	}
+	if (*s->state_reason)
+		putc('.', f);
+	write_reason(f, s->state_reason);
 	fputs("</p>\n<p><b>Mode:</b> ", f);
 	write_text(f, snapshot_mode_name(s->mode));
 	if (s->configured_mode != s->mode) {
@@ -122,12 +193,13 @@ static void write_summary(const struct snapshot *s, FILE *f)
 		write_text(f, snapshot_mode_name(s->configured_mode));
 		putc(')', f);
 	}
-	if (*s->mode_reason) {
-		fputs(". <span class=\"dim\">", f);
-		write_text(f, s->mode_reason);
-		fputs("</span>", f);
-	}
-	fputs("</p>\n<p><b>Kernel:</b> ", f);
+	if (*s->mode_reason)
+		putc('.', f);
+	write_reason(f, s->mode_reason);
+	fputs("</p>\n", f);
+	write_coverage(s, f);
+	write_own_cost(s, f);
+	fputs("<p><b>Kernel:</b> ", f);
 	write_text(f, s->kernel_release);
 	putc(' ', f);
 	write_text(f, s->machine);
@@ -266,6 +338,52 @@ static void write_groups(const struct snapshot *s, FILE *f)
 	      f);
 }
 
+static void write_remedies(const struct snapshot *s, FILE *f)
+{
+	const double measured = snapshot_measured_seconds(s);
+	bool any = false;
+	double seconds;
+
+	fputs("<h2>What would help</h2>\n", f);
+	for (int remedy = 0; remedy < REMEDIES; remedy++) {
+		if (!snapshot_saving(s, remedy, s->total_costs, s->total_batch_seconds, &seconds))
+			continue;
+		fprintf(f, "%s%s would have saved %.3f s of CPU time", any ? "<br>\n" : "<p>",
+			remedy_titles[remedy], seconds);
+		if (measured > 0) {
+			fputs(", ", f);
+			write_percent(f, seconds / measured);
+			fputs(" of one CPU", f);
+		}
+		putc('.', f);
+		any = true;
+	}
+	fputs(any ? " <span class=\"dim\">Savings overlap and do not add up.</span></p>\n"
+		  : "<p>Of no remedy is it known that it would save something here.</p>\n",
+	      f);
+}
+
+static void write_watchers(const struct snapshot *s, FILE *f)
+{
+	size_t shown = s->n_watchers < WATCHERS_SHOWN ? s->n_watchers : WATCHERS_SHOWN;
+
+	if (s->n_watchers == 0 && !*s->watchers_reason)
+		return;
+	fputs(shown > 0 ? "<p>Pipes are watched by" : "<p>Nobody is known to watch a pipe.", f);
+	for (size_t i = 0; i < shown; i++) {
+		fputs(i > 0 ? ", <bdi>" : " <bdi>", f);
+		write_text(f, s->watchers[i].comm);
+		fprintf(f, "</bdi> (process %" PRIu32 ", %" PRIu32 " %s)", s->watchers[i].pid,
+			s->watchers[i].watches, s->watchers[i].watches == 1 ? "watch" : "watches");
+	}
+	if (s->n_watchers > shown)
+		fprintf(f, " and %zu others", s->n_watchers - shown);
+	if (shown > 0)
+		fputs(", and pay for it.", f);
+	write_reason(f, s->watchers_reason);
+	fputs("</p>\n", f);
+}
+
 /* What is missing or was lost, or nothing. */
 static void write_shortcomings(const struct snapshot *s, FILE *f)
 {
@@ -319,6 +437,8 @@ int page_write(const struct snapshot *s, FILE *f)
 	write_summary(s, f);
 	write_verdict(s, f);
 	write_unit_costs(s, f);
+	write_remedies(s, f);
+	write_watchers(s, f);
 	write_groups(s, f);
 	write_shortcomings(s, f);
 	fputs("</body></html>\n", f);

@@ -17,7 +17,8 @@ int run_time_enable(void);
 
 /*
  * Runs that were timed since the program was loaded, and how long they took in all: take the
- * difference of two readings. What the kernel does around a run is not in it. Needs no privilege.
+ * difference of two readings. What the kernel does around a run is not in it. Where reading a map
+ * needs no privilege, this needs none.
  * Returns 0, -EOPNOTSUPP where the kernel does not count runs, or -errno.
  */
 int run_time_read(int program_fd, uint64_t *ret_runs, double *ret_seconds);

@@ -249,6 +249,11 @@ int sampling_refresh(struct sampling *s)
 	return sampler_refresh(s->sampler);
 }
 
+uint64_t sampling_taken(const struct sampling *s)
+{
+	return sampler_taken(s->sampler);
+}
+
 void sampling_fill(const struct sampling *s, struct snapshot *out)
 {
 	for (int kind = 0; kind < UPDATE_KINDS; kind++)

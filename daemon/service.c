@@ -9,16 +9,11 @@
 #include <bpf/libbpf.h>
 
 #include "ab.h"
-#include "accounts.h"
-#include "calibration.h"
-#include "cgroups.h"
 #include "check.h"
-#include "collector.h"
+#include "measurement.h"
 #include "permission.h"
-#include "sampling.h"
 #include "pipewatch/api.h"
 #include "symbols.h"
-#include "tracer.h"
 #include "util.h"
 #include "verdict.h"
 
@@ -29,9 +24,11 @@
 #define AB_USEC 20000
 
 struct service {
-	enum snapshot_mode configured_mode;
-	double budget_ratio;
-	unsigned int max_threads, max_groups;
+	struct config_values {
+		enum snapshot_mode mode;
+		double budget_ratio;
+		unsigned int max_threads, max_groups, sample_frequency_hz;
+	} configured;
 	bool pid_label;
 
 	struct utsname kernel;
@@ -42,18 +39,8 @@ struct service {
 
 	struct symbols *symbols;
 	struct verdict verdict;
-	struct tracer *tracer; /* NULL: nothing is traced */
-	struct accounts *accounts;
-	struct cgroups *cgroups;
-	struct collector *collector;
-	struct calibration *calibration; /* NULL: nothing is measured */
-	struct sampling *sampling;	 /* NULL: with the reason below */
-	char sampling_reason[256];
-	unsigned int sample_frequency_hz;
-	const char *directories[6]; /* for FIFOs of our own, NULL-terminated */
-
-	int exit_code;
-	char counting_reason[512];
+	struct measurement *measurement; /* NULL: for --check only */
+	const char *directories[6];	 /* for FIFOs of our own, NULL-terminated */
 	char state_reason[1024];
 
 	struct snapshot *last;
@@ -90,126 +77,19 @@ static void find_verdict(struct service *s)
 	verdict_find(symbols_has, s->symbols, s->directories, &s->verdict);
 }
 
-/* Open, load, attach. Returns 0 or -errno; on failure nothing is attached. */
-static int try_tracer(struct service *s)
+/* A measurement_refusal_fn. A seccomp filter may kill who calls bpf(2): a child has tried that. */
+static int refusal(void *userdata, int error, char *ret_reason, size_t size)
 {
-	_cleanup_(tracer_freep) struct tracer *tracer = NULL;
-	int r;
-
-	r = tracer_open(s->max_threads, &tracer);
-	if (r >= 0)
-		r = tracer_load(tracer);
-	if (r >= 0)
-		r = tracer_attach(tracer);
-	if (r < 0)
-		return r;
-	s->tracer = tracer;
-	tracer = NULL;
-	return 0;
-}
-
-/* The same, and on failure finds out why: exit_code and counting_reason. */
-static int start_tracer(struct service *s)
-{
+	struct service *s = userdata;
 	struct permission_facts facts;
-	int r = -EPERM;
 
-	/* A seccomp filter may kill who calls bpf(2): that has been tried by a child. */
-	permission_gather(symbols_has, s->symbols, &facts);
-	if (!facts.bpf_killed)
-		r = try_tracer(s);
-	if (r >= 0)
-		return 0;
-
-	s->exit_code = check_counting(symbols_has, s->symbols, r, s->counting_reason,
-				      sizeof(s->counting_reason));
-	if (s->exit_code == 0) {
-		s->exit_code = PIPEWATCH_EXIT_UNAVAILABLE;
-		snprintf(s->counting_reason, sizeof(s->counting_reason),
-			 "The kernel refused our BPF programs: %s.", strerror(-r));
+	if (error == 0) {
+		permission_gather(symbols_has, s->symbols, &facts);
+		if (!facts.bpf_killed)
+			return 0;
+		error = -EPERM;
 	}
-	return r;
-}
-
-static int start_counting(struct service *s)
-{
-	struct tracer_memory memory;
-	int r;
-
-	r = start_tracer(s);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	r = accounts_new(s->max_groups, &s->accounts);
-	if (r >= 0)
-		r = cgroups_new("/proc", &s->cgroups);
-	if (r < 0)
-		return r;
-	tracer_memory(s->tracer, &memory);
-	return collector_new(&memory, s->accounts, s->cgroups, &s->collector);
-}
-
-static void paths_copy(const struct service *s, enum path_state ret[PIPE_KINDS][UPDATE_KINDS])
-{
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		for (int kind = 0; kind < UPDATE_KINDS; kind++)
-			ret[pipe][kind] = s->verdict.paths[pipe][kind].state;
-}
-
-static void charge_unit_costs(struct service *s)
-{
-	const struct estimates *estimates = calibration_estimates(s->calibration);
-
-	for (int pipe = 0; s->accounts && pipe < PIPE_KINDS; pipe++)
-		for (int kind = 0; kind < UPDATE_KINDS; kind++) {
-			const struct cost_figure *whole = &estimates->updates[pipe][kind].whole;
-
-			if (whole->known)
-				accounts_set_unit_cost(s->accounts, pipe, kind, whole->seconds);
-		}
-}
-
-static int start_calibration(struct service *s)
-{
-	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
-	int r;
-
-	paths_copy(s, paths);
-	r = calibration_new(paths, s->directories, s->tracer ? NULL : s->counting_reason,
-			    &s->calibration);
-	if (r >= 0)
-		charge_unit_costs(s);
-	return r;
-}
-
-/* Sampling is a figure more; without it the rest goes on. */
-static int start_sampling(struct service *s)
-{
-	int r;
-
-	if (!s->accounts) {
-		snprintf(s->sampling_reason, sizeof(s->sampling_reason), "%.250s",
-			 s->counting_reason);
-		return 0;
-	}
-	r = sampling_new(s->sample_frequency_hz, s->max_threads, s->accounts, s->cgroups,
-			 s->sampling_reason, sizeof(s->sampling_reason), &s->sampling);
-	return r == -ENOMEM ? r : 0;
-}
-
-uint64_t service_step(struct service *s)
-{
-	bool changed;
-	uint64_t next_usec;
-
-	if (!s->calibration)
-		return UINT64_MAX;
-	if (s->sampling)
-		sampling_refresh(s->sampling);
-	next_usec = calibration_step(s->calibration, clock_usec(CLOCK_MONOTONIC), &changed);
-	/* What was done until now is charged with what was known until now. */
-	if (changed && service_collect(s) >= 0)
-		charge_unit_costs(s);
-	return next_usec;
+	return check_counting(symbols_has, s->symbols, error, ret_reason, size);
 }
 
 static void __attribute__((format(printf, 2, 3)))
@@ -227,22 +107,23 @@ state_reason_add(struct service *s, const char *format, ...)
 	va_end(arguments);
 }
 
+static void program_missing(const char *program, const char *reason, void *userdata)
+{
+	state_reason_add(userdata, "%s is missing: %s.", program, reason);
+}
+
 /* Sentences on all that is not as it should be; none of them: running. */
 static void find_state(struct service *s)
 {
-	const struct tracer_program *programs;
-	size_t n;
+	const char *reason;
 
 	s->state_reason[0] = '\0';
-	if (s->counting_reason[0] && s->configured_mode != MODE_OFF)
-		state_reason_add(s, "Operations are not counted. %s", s->counting_reason);
-	if (s->tracer) {
-		programs = tracer_programs(s->tracer, &n);
-		for (size_t i = 0; i < n; i++)
-			if (!programs[i].attached)
-				state_reason_add(s, "%s is missing: %s.", programs[i].program,
-						 programs[i].reason);
-	}
+	if (measurement_refused(s->measurement, &reason))
+		state_reason_add(s, "%s %s",
+				 s->configured.mode == MODE_PROFILE ? "Nothing is sampled."
+								    : "Operations are not counted.",
+				 reason);
+	measurement_missing(s->measurement, program_missing, s);
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		for (int kind = 0; kind < UPDATE_FSNOTIFY; kind++) {
 			const struct verdict_path *path = &s->verdict.paths[pipe][kind];
@@ -255,7 +136,18 @@ static void find_state(struct service *s)
 		}
 }
 
-/* All but the counting: what --check needs too. */
+static struct config_values values_of(const struct config *config)
+{
+	return (struct config_values){
+		.mode = config->mode,
+		.budget_ratio = config->budget_percent / 100,
+		.max_threads = config->max_threads,
+		.max_groups = config->max_groups,
+		.sample_frequency_hz = config->sample_frequency_hz,
+	};
+}
+
+/* All but the measuring: what --check needs too. */
 static int service_prepare(const struct config *config, struct service **ret_service)
 {
 	_cleanup_(service_freep) struct service *s = calloc(1, sizeof(*s));
@@ -263,12 +155,8 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 
 	if (!s)
 		return -ENOMEM;
-	s->configured_mode = config->mode;
-	s->budget_ratio = config->budget_percent / 100;
-	s->max_threads = config->max_threads;
-	s->max_groups = config->max_groups;
+	s->configured = values_of(config);
 	s->pid_label = config->pid_label;
-	s->sample_frequency_hz = config->sample_frequency_hz;
 	s->start_usec = clock_usec(CLOCK_REALTIME);
 	s->boot_usec = s->start_usec - clock_usec(CLOCK_BOOTTIME);
 	if (uname(&s->kernel) < 0)
@@ -284,26 +172,38 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 	return 0;
 }
 
+static void find_setup(struct service *s, struct measurement_setup *ret)
+{
+	*ret = (struct measurement_setup){
+		.mode = s->configured.mode,
+		.budget_ratio = s->configured.budget_ratio,
+		.max_threads = s->configured.max_threads,
+		.max_groups = s->configured.max_groups,
+		.sample_frequency_hz = s->configured.sample_frequency_hz,
+		.start_usec = s->start_usec,
+		.boot_usec = s->boot_usec,
+		.directories = s->directories,
+		.refusal = refusal,
+		.userdata = s,
+	};
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++)
+			ret->paths[pipe][kind] = s->verdict.paths[pipe][kind].state;
+}
+
 int service_new(const struct config *config, struct service **ret_service)
 {
 	_cleanup_(service_freep) struct service *s = NULL;
+	struct measurement_setup setup;
 	int r;
 
 	r = service_prepare(config, &s);
 	if (r < 0)
 		return r;
-	if (s->configured_mode == MODE_OFF)
-		snprintf(s->counting_reason, sizeof(s->counting_reason),
-			 "The mode is off: nothing is attached.");
-	else
-		r = start_counting(s);
-	if (r >= 0 && s->configured_mode != MODE_OFF)
-		r = start_calibration(s);
-	if (r >= 0)
-		r = start_sampling(s);
+	find_setup(s, &setup);
+	r = measurement_new(&setup, &s->measurement);
 	if (r < 0)
 		return r;
-	find_state(s);
 
 	*ret_service = s;
 	s = NULL;
@@ -315,12 +215,7 @@ struct service *service_free(struct service *s)
 	if (!s)
 		return NULL;
 	snapshot_unref(s->last);
-	sampling_free(s->sampling);
-	calibration_free(s->calibration);
-	collector_free(s->collector);
-	cgroups_free(s->cgroups);
-	accounts_free(s->accounts);
-	tracer_free(s->tracer);
+	measurement_free(s->measurement);
 	symbols_free(s->symbols);
 	free(s);
 	return NULL;
@@ -328,99 +223,76 @@ struct service *service_free(struct service *s)
 
 int service_exit_code(const struct service *s, const char **ret_reason)
 {
-	*ret_reason = s->counting_reason;
-	return s->exit_code;
+	return measurement_refused(s->measurement, ret_reason);
 }
 
 const char *service_reconfigure(struct service *s, const struct config *config)
 {
-	s->budget_ratio = config->budget_percent / 100;
+	struct config_values fresh = values_of(config);
+	const char *restart = NULL;
+
 	s->pid_label = config->pid_label;
-	if (config->mode != s->configured_mode)
-		return "Mode=";
-	if (config->max_threads != s->max_threads)
-		return "MaxThreads=";
-	if (config->max_groups != s->max_groups)
-		return "MaxGroups=";
-	return NULL;
+	if (fresh.max_threads != s->configured.max_threads)
+		restart = "MaxThreads=";
+	else if (fresh.max_groups != s->configured.max_groups)
+		restart = "MaxGroups=";
+	else if (fresh.sample_frequency_hz != s->configured.sample_frequency_hz)
+		restart = "SampleFrequency=";
+	if (fresh.budget_ratio != s->configured.budget_ratio)
+		measurement_set_budget(s->measurement, fresh.budget_ratio);
+	if (fresh.mode != s->configured.mode)
+		measurement_set_mode(s->measurement, fresh.mode);
+	s->configured.budget_ratio = fresh.budget_ratio;
+	s->configured.mode = fresh.mode;
+	return restart;
 }
 
-int service_collect(struct service *s)
+uint64_t service_step(struct service *s)
 {
-	int r;
+	return measurement_step(s->measurement);
+}
 
-	if (!s->collector)
-		return 0;
-	r = collector_collect(s->collector, clock_usec(CLOCK_MONOTONIC));
-	if (r >= 0 && s->sampling)
-		r = sampling_collect(s->sampling, clock_usec(CLOCK_MONOTONIC));
-	return r;
+enum snapshot_mode service_mode(const struct service *s, const char **ret_reason)
+{
+	return measurement_mode(s->measurement, ret_reason);
+}
+
+int service_collect(struct service *s, bool wake)
+{
+	return measurement_collect(s->measurement, wake);
 }
 
 bool service_reattaches(const struct service *s)
 {
-	return s->calibration && calibration_reattaches(s->calibration);
+	return measurement_reattaches(s->measurement);
 }
 
 bool service_permitted(void *userdata)
 {
 	const struct service *s = userdata;
 
-	return !s->collector || collector_permitted(s->collector);
+	return measurement_permitted(s->measurement);
 }
 
 int service_wake_fd(const struct service *s)
 {
-	return s->collector ? collector_wake_fd(s->collector) : -1;
+	return measurement_wake_fd(s->measurement);
 }
 
-static const char *mode_reason(const struct service *s)
-{
-	switch (s->configured_mode) {
-	case MODE_OFF: return "Off by configuration.";
-	case MODE_EXACT: return s->tracer ? "Exact by configuration." : s->counting_reason;
-	case MODE_AUTO: return s->tracer ? "Every operation is counted." : s->counting_reason;
-	default:
-		return s->tracer
-			       ? "The configured mode is not available in this version; every operation is counted."
-			       : s->counting_reason;
-	}
-}
-
-static void fill_unit_costs(const struct service *s, struct snapshot *out)
-{
-	if (s->calibration) {
-		memcpy(out->unit_costs, calibration_estimates(s->calibration)->updates,
-		       sizeof(out->unit_costs));
-		return;
-	}
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		for (int kind = 0; kind < UPDATE_KINDS; kind++)
-			cost_estimate_unknown(&out->unit_costs[pipe][kind],
-					      "The mode is off: nothing is measured.");
-}
-
-static int fill(const struct service *s, struct snapshot *out)
+static int fill(struct service *s, struct snapshot *out)
 {
 	const char *reason;
-	int r;
 
+	find_state(s);
 	out->version = PIPEWATCH_VERSION;
 	out->libbpf_version = libbpf_version_string();
 	out->start_time_usec = s->start_usec;
 	out->state = s->state_reason[0] ? STATE_DEGRADED : STATE_RUNNING;
 	out->state_reason = snapshot_string(out, s->state_reason);
-	out->configured_mode = s->configured_mode;
-	out->mode = s->tracer ? MODE_EXACT : MODE_OFF;
-	out->mode_reason = snapshot_string(out, mode_reason(s));
-	out->budget_ratio = s->budget_ratio;
 	out->kernel_release = snapshot_string(out, s->kernel.release);
 	out->machine = snapshot_string(out, s->kernel.machine);
 	out->clocksource = snapshot_string(out, s->clocksource);
-	out->counting = s->tracer;
-	out->counting_reason = snapshot_string(out, s->counting_reason);
-	if (!out->state_reason || !out->mode_reason || !out->kernel_release || !out->machine ||
-	    !out->clocksource || !out->counting_reason)
+	if (!out->state_reason || !out->kernel_release || !out->machine || !out->clocksource)
 		return -ENOMEM;
 
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
@@ -433,22 +305,7 @@ static int fill(const struct service *s, struct snapshot *out)
 				.reason = reason,
 			};
 		}
-	out->sampling = s->sampling;
-	out->sampling_reason = snapshot_string(out, s->sampling ? "" : s->sampling_reason);
-	if (!out->sampling_reason)
-		return -ENOMEM;
-	if (s->sampling)
-		sampling_fill(s->sampling, out);
-	fill_unit_costs(s, out);
-	if (!s->tracer)
-		return 0;
-
-	r = tracer_fill(s->tracer, out);
-	if (r >= 0)
-		r = collector_fill(s->collector, out);
-	if (r >= 0)
-		r = accounts_fill(s->accounts, s->boot_usec, s->pid_label, out);
-	return r;
+	return measurement_fill(s->measurement, s->pid_label, out);
 }
 
 int service_get(void *userdata, struct snapshot **ret_snapshot)
@@ -459,7 +316,7 @@ int service_get(void *userdata, struct snapshot **ret_snapshot)
 	int r;
 
 	if (!s->last || now - s->last_usec >= FRESH_USEC) {
-		r = service_collect(s);
+		r = service_collect(s, false);
 		if (r < 0)
 			return r;
 		fresh = snapshot_new();
@@ -469,8 +326,7 @@ int service_get(void *userdata, struct snapshot **ret_snapshot)
 		if (r < 0)
 			return r;
 		snapshot_finish(fresh);
-		if (s->sampling)
-			sampling_check_costs(s->sampling, fresh);
+		measurement_finish(s->measurement, fresh);
 		snapshot_unref(s->last);
 		s->last = fresh;
 		fresh = NULL;
@@ -483,9 +339,10 @@ int service_get(void *userdata, struct snapshot **ret_snapshot)
 int service_check(const struct config *config, FILE *f)
 {
 	_cleanup_(service_freep) struct service *s = NULL;
-	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
+	struct measurement_setup setup;
+	char reason[512] = "";
 	struct ab ab;
-	int measured, r;
+	int code, measured, r;
 
 	r = service_prepare(config, &s);
 	if (r < 0) {
@@ -493,17 +350,17 @@ int service_check(const struct config *config, FILE *f)
 		return PIPEWATCH_EXIT_OS;
 	}
 	/* Before anything is attached to the functions that it times. */
-	paths_copy(s, paths);
-	measured = ab_measure(s->directories, AB_USEC, paths, &ab);
+	find_setup(s, &setup);
+	measured = ab_measure(s->directories, AB_USEC, setup.paths, &ab);
 	/* Attached for a moment: nothing else tells for certain. */
-	start_tracer(s);
+	code = measurement_try(&setup, reason, sizeof(reason));
 	return check_print(
 		&(struct check){
 			.kernel_release = s->kernel.release,
 			.machine = s->kernel.machine,
 			.verdict = &s->verdict,
-			.counting_exit = s->exit_code,
-			.counting_reason = s->counting_reason,
+			.counting_exit = code,
+			.counting_reason = reason,
 			.ab = measured < 0 ? NULL : &ab,
 			.ab_reason = measured < 0 ? strerror(-measured) : NULL,
 		},

@@ -30,30 +30,30 @@ static inline void service_freep(struct service **s)
  */
 int service_exit_code(const struct service *s, const char **ret_reason);
 
-/* The part of a new configuration that needs no restart: Budget= and PidLabel=. Returns what does
- * need one, or NULL. */
+/* The part of a new configuration that needs no restart: Mode=, Budget= and PidLabel=. Returns what
+ * does need one, or NULL. */
 const char *service_reconfigure(struct service *s, const struct config *config);
 
 /* A snapshot_get_fn; @userdata is the service. A snapshot is served again for up to 10 ms. */
 int service_get(void *userdata, struct snapshot **ret_snapshot);
 
-/* Books what has been counted; to be called every SERVICE_COLLECT_SEC, and when service_wake_fd()
- * is readable. */
-int service_collect(struct service *s);
-int service_wake_fd(const struct service *s); /* -1: none */
+/* Books what has been counted; to be called every SERVICE_COLLECT_SEC, and with @wake when
+ * service_wake_fd() is readable. */
+int service_collect(struct service *s, bool wake);
+int service_wake_fd(const struct service *s); /* -1: none; changes with the mode */
 
-/* Keeps the unit costs up to date. Returns in how many microseconds to call again; UINT64_MAX:
- * never. */
+/* Does what is due: looks at rates, changes the mode, opens windows, calibrates. Returns in how
+ * many microseconds to call again. */
 uint64_t service_step(struct service *s);
 
-/* Will BPF programs be attached again while it runs? */
+/* The mode in force, and why. */
+enum snapshot_mode service_mode(const struct service *s, const char **ret_reason);
+
+/* May BPF programs be attached again while it runs? */
 bool service_reattaches(const struct service *s);
 
 /* A privilege_works_fn: @userdata is the service. */
 bool service_permitted(void *userdata);
-
-/* When to call service_step() first: what it does at once is not for the busy time of a start. */
-#define SERVICE_STEP_SEC 60
 
 #define SERVICE_COLLECT_SEC 10
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* uthash would exit(3) without memory. */
 #define HASH_NONFATAL_OOM	  1
@@ -54,13 +55,16 @@ const char *observer_part_name(enum observer_part part)
 
 struct snapshot *snapshot_new(void)
 {
+	struct timespec now;
 	struct snapshot *s;
 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 
+	clock_gettime(CLOCK_REALTIME, &now);
 	s->n_refs = 1;
+	s->time_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 	s->version = "";
 	s->libbpf_version = "";
 	s->state_reason = "";
@@ -74,6 +78,9 @@ struct snapshot *snapshot_new(void)
 	for (size_t p = 0; p < PIPE_KINDS; p++)
 		for (size_t u = 0; u < UPDATE_KINDS; u++)
 			s->paths[p][u].reason = "";
+	s->observer.allowed = -1;
+	for (size_t mode = 0; mode < SNAPSHOT_MODES; mode++)
+		s->observer.predicted[mode] = -1;
 
 	return s;
 }
@@ -319,8 +326,53 @@ bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum upd
 	if (kind == UPDATE_FSNOTIFY)
 		return s->sampling && s->sampling_sees[kind] &&
 		       s->paths[pipe][kind].state == PATH_PAID;
-	return s->unit_costs[pipe][kind].whole.known &&
+	return s->counting && s->unit_costs[pipe][kind].whole.known &&
 	       snapshot_updates(s, pipe, kind, &none, &updates);
+}
+
+bool snapshot_pipe_used(const struct snapshot *s, enum pipe_kind pipe,
+			const struct pipe_counts *counts, const struct pipe_costs *costs)
+{
+	if (s->counting && (counts->reads || counts->writes))
+		return true;
+	for (int kind = 0; kind < UPDATE_KINDS; kind++)
+		if (snapshot_cost_known(s, pipe, kind) && costs->seconds[kind] > 0)
+			return true;
+	return false;
+}
+
+const char *snapshot_coverage_reason(const struct snapshot *s)
+{
+	if (!s->counting)
+		return s->counting_reason;
+	if (s->coverage_ratio >= 1)
+		return "";
+	if (s->coverage_ratio > 0)
+		return "Operations are counted in short windows, and the counts are extrapolated.";
+	return "Operations are not counted in this mode: the counts stand still.";
+}
+
+double snapshot_measured_seconds(const struct snapshot *s)
+{
+	if (s->time_usec <= s->start_time_usec)
+		return 0;
+	return (double)(s->time_usec - s->start_time_usec) / 1e6;
+}
+
+bool snapshot_watches(const struct snapshot *s, size_t i, uint64_t *ret_watches)
+{
+	const char *comm = s->watchers[i].comm;
+	uint64_t sum = 0;
+
+	for (size_t j = 0; j < s->n_watchers; j++) {
+		if (strcmp(s->watchers[j].comm, comm) != 0)
+			continue;
+		if (j < i)
+			return false;
+		sum += s->watchers[j].watches;
+	}
+	*ret_watches = sum;
+	return true;
 }
 
 static bool saving_of(const struct snapshot *s, enum pipe_kind pipe, enum update_kind kind,

@@ -144,6 +144,7 @@ struct snapshot {
 	const char *version;
 	const char *libbpf_version;
 	uint64_t start_time_usec; /* when the counters began at zero, since the epoch */
+	uint64_t time_usec;	  /* when this snapshot was made, likewise */
 	enum snapshot_state state;
 	const char *state_reason;
 	enum snapshot_mode mode;	    /* what is in force */
@@ -214,8 +215,8 @@ struct snapshot {
 	void *arena; /* private to snapshot.c: what the strings live in */
 };
 
-/* A new, empty snapshot with one reference, to be filled and finished. Returns NULL when out of
- * memory. */
+/* A new, empty snapshot of now with one reference, to be filled and finished. Returns NULL when out
+ * of memory. */
 struct snapshot *snapshot_new(void);
 struct snapshot *snapshot_ref(struct snapshot *s);
 struct snapshot *snapshot_unref(struct snapshot *s); /* takes NULL; returns NULL */
@@ -253,6 +254,25 @@ bool snapshot_updates(const struct snapshot *s, enum pipe_kind pipe, enum update
 
 /* Are the costs of updates of @kind on @pipe among the costs of processes and groups? */
 bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum update_kind kind);
+
+/*
+ * Is there any figure of somebody on @pipe: an operation, or a cost without one? What was sampled
+ * can have been in no window in which operations are counted.
+ */
+bool snapshot_pipe_used(const struct snapshot *s, enum pipe_kind pipe,
+			const struct pipe_counts *counts, const struct pipe_costs *costs);
+
+/* Why not all operations are counted, as a sentence; "" when they are. */
+const char *snapshot_coverage_reason(const struct snapshot *s);
+
+/* How long the counters have been growing, as far as the clock tells; 0 when it was set back. */
+double snapshot_measured_seconds(const struct snapshot *s);
+
+/*
+ * The watches of all watchers with the name of number @i, in *ret_watches. Returns false where an
+ * earlier one has that name.
+ */
+bool snapshot_watches(const struct snapshot *s, size_t i, uint64_t *ret_watches);
 
 /*
  * CPU seconds that @remedy would have saved so far somebody with these costs. Returns false,

@@ -503,7 +503,7 @@ static int program_missed(const struct tracer *t, int p, uint64_t *ret_missed)
 	return 0;
 }
 
-int tracer_fill(const struct tracer *t, struct snapshot *s)
+int tracer_fill(const struct tracer *t, const double run_seconds[2], struct snapshot *s)
 {
 	struct snapshot_loss *loss;
 	uint64_t lost = 0;
@@ -524,8 +524,10 @@ int tracer_fill(const struct tracer *t, struct snapshot *s)
 		r = program->attached ? program_missed(t, p, &out->missed) : 0;
 		if (r < 0 && r != -EOPNOTSUPP)
 			return r;
-		if (p == PROGRAM_READ || p == PROGRAM_WRITE)
-			lost += out->missed;
+		if (p != PROGRAM_READ && p != PROGRAM_WRITE)
+			continue;
+		lost += out->missed;
+		out->run_seconds = run_seconds[p - PROGRAM_READ];
 	}
 	loss = snapshot_add_loss(s);
 	if (!loss)

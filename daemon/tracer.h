@@ -79,9 +79,10 @@ const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret);
 
 /*
- * Appends the programs to @s, and the runs that the kernel skipped of those that count, as lost
- * updates; says whether reads or writes are missing. Returns 0 or -errno.
+ * Appends the programs to @s, those that count with how long they run (reads, writes; 0: not
+ * known), and the runs that the kernel skipped of those that count, as lost updates; says whether
+ * reads or writes are missing. Returns 0 or -errno.
  */
-int tracer_fill(const struct tracer *t, struct snapshot *s);
+int tracer_fill(const struct tracer *t, const double run_seconds[2], struct snapshot *s);
 
 #endif

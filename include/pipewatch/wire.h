@@ -74,6 +74,7 @@ struct wire_overflow {
 };
 
 struct wire_shared {
+	__u64 claimed;	    /* slots that were ever claimed; by BPF, after the key */
 	__u64 exited;	    /* slots that ever became exited; by BPF */
 	__u64 reaped;	    /* of these, freed again; by the collector */
 	__u32 wake_pending; /* set by BPF when it woke the collector, cleared by the collector */

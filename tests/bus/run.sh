@@ -190,6 +190,9 @@ manager=org.pipewatch1.Manager
 
 # ---- the cases; each begins with a bus and server 0 on it ----
 
+# shellcheck source=tests/bus/figures.sh
+. "$here/figures.sh"
+
 case_interface() {
 	is 'introspection' "$(cat "$here/introspection.xml")" \
 		"$(busctl_ introspect --xml-interface org.pipewatch1 /org/pipewatch1)"
@@ -216,7 +219,11 @@ case_interface() {
 	CoverageReason s ""
 	Budget d 0.01
 	ObserverOverhead d nan
-	ObserverOverheadReason s "The daemon does not measure its own cost."
+	ObserverOverheadReason s "Nobody knows."
+	Estimated b false
+	UnitCosts a(sssdds) 0
+	Watchers a(usu) 0
+	WatchersReason s ""
 	TrackedProcesses u 2
 	LostUpdates t 15
 	END
@@ -236,6 +243,7 @@ case_methods() {
 	is 'ListProcesses: one' "a(utsstttta{sv}) 1 $process_100" "$(method ListProcesses u 1)"
 	is 'ListProcesses: limit = number' "a(utsstttta{sv}) 3 $all" "$(method ListProcesses u 3)"
 	is 'ListProcesses: highest limit' "a(utsstttta{sv}) 3 $all" "$(method ListProcesses u 4294967295)"
+	is 'GetRemedies: nothing to save' 'a(ssssudd) 0' "$(method GetRemedies)"
 	is 'ListGroups: all' "a(ssutttta{sv}) 3 $groups" "$(method ListGroups u 0)"
 	is 'ListGroups: two' "a(ssutttta{sv}) 2 $group_100 $group_200" "$(method ListGroups u 2)"
 	is 'ListGroups: highest limit' "a(ssutttta{sv}) 3 $groups" "$(method ListGroups u 4294967295)"
@@ -281,6 +289,7 @@ case_not_measured() {
 	is 'not counting: ListProcesses' "$error" "$(send $manager.ListProcesses uint32:0)"
 	is 'not counting: ListGroups' "$error" "$(send $manager.ListGroups uint32:0)"
 	is 'not counting: GetProcess' "$error" "$(send $manager.GetProcess uint32:100)"
+	is 'not counting: GetRemedies' "$error" "$(send $manager.GetRemedies)"
 	while read -r name value; do
 		is "not counting: $name" "$value" "$(property "$name")"
 	done <<-'END'
@@ -319,7 +328,7 @@ case_failing() {
 	local error='Error org.pipewatch1.Error.Failed: The figures cannot be read: Cannot allocate memory.'
 
 	ask 0 'fail 12' >/dev/null
-	for call in 'ListProcesses uint32:0' 'ListGroups uint32:0' 'GetProcess uint32:100' GetMetrics Describe; do
+	for call in 'ListProcesses uint32:0' 'ListGroups uint32:0' 'GetProcess uint32:100' GetRemedies GetMetrics Describe; do
 		# shellcheck disable=SC2086
 		is "no snapshot: $call" "$error" "$(send $manager.$call)"
 	done
@@ -368,23 +377,6 @@ case_signals() {
 	is 'many changes are two signals' $'2\nStateReason Number 1. StateReason Number 5.' "$(signals)"
 	kill $monitor
 	wait $monitor 2>/dev/null
-}
-
-case_long() {
-	local owner_before fits
-
-	owner_before=$(owner)
-	ask 0 'many 40000' >/dev/null
-	fits=$(send $manager.ListProcesses uint32:0 | sed -n 's/^Error org.freedesktop.DBus.Error.LimitsExceeded: 40000 entries do not fit into a message; ask for at most \([0-9]*\)\.$/\1/; T; p')
-	is 'a list that does not fit says what does' 10223 "$fits"
-	is 'as much as fits' "$fits" "$(method ListProcesses u "$fits" | cut -d ' ' -f 2)"
-	is 'one more' "Call failed: $((fits + 1)) entries do not fit into a message; ask for at most $fits." \
-		"$(method ListProcesses u $((fits + 1)))"
-	is 'Describe ends, and says so' '10000 30000' "$(text Describe | python3 -c '
-import json, sys
-d = json.load(sys.stdin)
-print(len(d["processes"]), d["processes_omitted"])')"
-	is 'the connection lives on' "$owner_before" "$(owner)"
 }
 
 case_flood() {
@@ -532,7 +524,7 @@ case_policy() {
 			org.freedesktop.DBus RequestName su org.pipewatch1 4 2>&1)"
 }
 
-[ $# -gt 0 ] || set -- interface methods texts not_measured missing failing signals long flood restart stopped absent \
+[ $# -gt 0 ] || set -- interface methods texts not_measured known missing failing signals long flood restart stopped absent \
 	taken refused policy
 for case in "$@"; do
 	echo "# $case"

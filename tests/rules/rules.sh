@@ -133,15 +133,20 @@ rule_service() {
 
 rule arrows "the layers below the service are known to it alone"
 rule_arrows() {
-	only 'collector\.h' 'collector\.c|service\.c'
-	only 'tracer\.h' 'tracer\.c|collector\.c|service\.c'
+	only 'collector\.h' 'collector\.c|counting\.c'
+	only 'tracer\.h' 'tracer\.c|collector\.c|counting\.c'
+	only 'accounts-books\.h' 'accounts\.c|accounts-fill\.c'
 	# What was sampled is booked as what was counted is.
-	only 'accounts\.h' 'accounts\.c|collector\.c|sampling\.c|service\.c'
-	only 'cgroups\.h' 'cgroups\.c|collector\.c|sampling\.c|service\.c'
+	only 'accounts\.h' 'accounts\.c|accounts-fill\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
+	only 'cgroups\.h' 'cgroups\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
+	only 'counting\.h' 'counting\.c|measurement\.c'
 	only 'sampler\.h' 'sampler\.c|sampling\.c'
-	only 'sampling\.h' 'sampling\.c|service\.c'
-	only 'watchers\.h' 'watchers\.c|service\.c'
-	only 'calibration\.h' 'calibration\.c|service\.c'
+	only 'sampling\.h' 'sampling\.c|measurement\.c'
+	only 'watchers\.h' 'watchers\.c|measurement\.c'
+	only 'calibration\.h' 'calibration\.c|measurement\.c'
+	only 'governor\.h' 'governor\.c|measurement\.c'
+	only 'observer\.h' 'observer\.c|measurement\.c'
+	only 'measurement\.h' 'measurement\.c|service\.c'
 	only 'burst-pairs\.h' 'burst-pairs\.c|burst\.c'
 }
 
@@ -191,9 +196,9 @@ rule_globals() {
 
 # A/B must have the lowest priority, and not make the rest wait where the CPU is wanted by others:
 # its loops have a thread that shares their rounds with nobody, and is left behind when it is late.
-rule threads "one thread, but for the loops of A/B"
+rule threads "one thread, but for the loops of A/B and for what waits for the kernel"
 rule_threads() {
-	names '\<(pthread_|thrd_)' 'rounds\.c'
+	names '\<(pthread_|thrd_)' 'rounds\.c|detachment\.[ch]'
 	names '\<(_Thread_local|__thread|sd_bus_default|MHD_USE_[A-Z_]*THREAD)' none
 }
 

@@ -41,6 +41,44 @@ static inline void add_group(struct snapshot *s, const char *unit, const char *c
 #define NONE			  ((struct pipe_counts){ 0 })
 #define COUNTS(...)		  ((struct pipe_counts){ __VA_ARGS__ })
 
+static inline void add_watcher(struct snapshot *s, uint32_t pid, const char *comm, uint32_t watches)
+{
+	struct snapshot_watcher *watcher = snapshot_add_watcher(s);
+
+	assert_non_null(watcher);
+	watcher->pid = pid;
+	watcher->watches = watches;
+	snprintf(watcher->comm, sizeof(watcher->comm), "%s", comm);
+}
+
+static inline struct cost_figure figure(double seconds, double error_seconds)
+{
+	return (struct cost_figure){ .known = true,
+				     .seconds = seconds,
+				     .error_seconds = error_seconds };
+}
+
+static inline void add_observer(struct snapshot *s, bool known)
+{
+	struct snapshot_observer *o = &s->observer;
+
+	o->cpu_seconds[OBSERVER_DAEMON] = 1.5;
+	if (!known) {
+		cost_figure_unknown(&o->operation, "It is <not> timed.");
+		cost_figure_unknown(&o->counting, "Nothing is & nothing will be counted.");
+		cost_figure_unknown(&o->overhead, "Nothing is <attached>.");
+		return;
+	}
+	o->cpu_seconds[OBSERVER_PROGRAMS] = 4.25;
+	o->cpu_seconds[OBSERVER_BURSTS] = 0.5;
+	o->operation = figure(5e-7, 2e-9);
+	o->counting = figure(9e-8, 1e-9);
+	o->overhead = figure(0.0085, 0.0005);
+	o->predicted[MODE_EXACT] = 0.0625;
+	o->predicted[MODE_BURST] = 0.00875;
+	o->allowed = 0.01;
+}
+
 /* Everything that can be published, with every hostile name. Fields of counts: reads, writes,
  * bytes, bytes, noatime. */
 static inline struct snapshot *make_snapshot(bool counting)
@@ -54,9 +92,10 @@ static inline struct snapshot *make_snapshot(bool counting)
 	s->version = "0.1.0";
 	s->libbpf_version = "1.1.2";
 	s->start_time_usec = 1700000000123456;
+	s->time_usec = s->start_time_usec + 5400000000;
 	s->state = counting ? STATE_RUNNING : STATE_DEGRADED;
 	s->state_reason = counting ? "" : "BPF is not permitted here.";
-	s->mode = counting ? MODE_EXACT : MODE_OFF;
+	s->mode = counting ? MODE_BURST : MODE_OFF;
 	s->configured_mode = MODE_AUTO;
 	s->mode_reason = "It is the <default> & \"only\" one.";
 	s->budget_ratio = 0.01;
@@ -76,6 +115,8 @@ static inline struct snapshot *make_snapshot(bool counting)
 	program->hook = "pipe_read";
 	program->attached = counting;
 	program->reason = counting ? "" : "bpf(2) is not permitted.";
+	program->missed = 2;
+	program->run_seconds = counting ? 1.5e-7 : 0;
 	program = snapshot_add_program(s);
 	program->program = "follow_exec";
 	program->hook = "sched_process_exec";
@@ -83,6 +124,14 @@ static inline struct snapshot *make_snapshot(bool counting)
 
 	s->counting = counting;
 	s->counting_reason = counting ? "" : "bpf(2) needs CAP_BPF & CAP_PERFMON.";
+	s->coverage_ratio = counting ? 0.25 : 0;
+	s->estimated = counting;
+	s->unseen_operations_max = counting ? 47.5 : 0;
+	s->sampling = counting;
+	s->sampling_reason = counting ? "" : "It is <not> permitted.";
+	s->sampling_sees[UPDATE_ATIME] = s->sampling_sees[UPDATE_FSNOTIFY] = true;
+	s->sampling_lost = 3;
+	add_observer(s, counting);
 
 	/* All the same, to see that they are left out unless counted. */
 	GROUP(s, "(other)", "(other)", COUNTS(70, 80, 700, 800, 1), NONE);
@@ -95,6 +144,19 @@ static inline struct snapshot *make_snapshot(bool counting)
 	GROUP(s, "big.service", "big", COUNTS(9007199254740993, 0, 18446744073709000000u, 0, 0),
 	      NONE);
 	GROUP(s, "idle.service", "never", NONE, NONE);
+	/* Seen by samples and in no window of counting. */
+	GROUP(s, "sampled.service", "unseen", NONE, NONE);
+	s->groups[8].pipe_cpu_seconds = 0.5;
+	s->groups[8].sampled_seconds[UPDATE_FSNOTIFY] = 0.25;
+	s->groups[8].costs[PIPE_FIFO].seconds[UPDATE_FSNOTIFY] = 0.25;
+	/* The shell. */
+	s->groups[1].errors[PIPE_ANONYMOUS] = (struct pipe_errors){ 12.5f, 0.75f };
+	s->groups[1].errors[PIPE_FIFO] = (struct pipe_errors){ 1, 0 };
+	s->groups[1].pipe_cpu_seconds = 1.25;
+	s->groups[1].sampled_seconds[UPDATE_ATIME] = 0.125;
+	s->groups[1].sampled_seconds[UPDATE_CMTIME] = 77; /* which samples do not show */
+	s->groups[1].costs[PIPE_ANONYMOUS].seconds[UPDATE_ATIME] = 0.75; /* not known */
+	s->groups[1].batch_seconds = 1.0625;
 
 	s->sizes[PIPE_ANONYMOUS].reads[0] = 1;
 	s->sizes[PIPE_ANONYMOUS].reads[3] = 1075;
@@ -120,6 +182,10 @@ static inline struct snapshot *make_snapshot(bool counting)
 	loss = snapshot_add_loss(s);
 	loss->reason = "no \"slot\"";
 	loss->updates = 18446744073709551615u;
+	add_watcher(s, 77, "in\"spect", 2);
+	add_watcher(s, 78, "tail <-f>", 1);
+	add_watcher(s, 79, "in\"spect", 3);
+	s->watchers_reason = counting ? "" : "Reading <fdinfo> needs CAP_SYS_PTRACE.";
 	snapshot_finish(s);
 	return s;
 }
@@ -150,13 +216,6 @@ static inline void assert_golden(const char *name, const char *text)
 	assert_non_null(f);
 	assert_true(getdelim(&expected, &size, '\0', f) > 0);
 	assert_string_equal(text, expected);
-}
-
-static inline struct cost_figure figure(double seconds, double error_seconds)
-{
-	return (struct cost_figure){ .known = true,
-				     .seconds = seconds,
-				     .error_seconds = error_seconds };
 }
 
 #endif

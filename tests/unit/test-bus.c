@@ -11,6 +11,7 @@
 #include <syslog.h>
 
 #include "bus.h"
+#include "bus-remedies.h"
 #include "bus-states.h"
 #include "util.h"
 
@@ -138,6 +139,8 @@ static void fill(struct snapshot *s)
 		for (enum update_kind kind = 0; kind < UPDATE_KINDS; kind++)
 			s->paths[pipe][kind] = (struct snapshot_path){ PATH_PAID, "Seen." };
 	s->counting = true;
+	s->coverage_ratio = 1;
+	cost_figure_unknown(&s->observer.overhead, "Nobody knows.");
 }
 
 /* Without a connection there is nobody to tell. */
@@ -196,8 +199,22 @@ static void test_texts(void **state)
 	s->paths[PIPE_ANONYMOUS][UPDATE_ATIME].state = PATH_REMOVED;
 	expect_text(s, "AnonymousTimestamps", "removed");
 
-	s->mode = MODE_BURST;
-	expect_text(s, "CoverageReason", "The coverage is known in exact mode only.");
+	expect_text(s, "Estimated", "no");
+	expect_text(s, "ObserverOverheadReason", "Nobody knows.");
+	expect_text(s, "WatchersReason", "");
+
+	s->observer.overhead.known = true;
+	s->watchers_reason = "Some are hidden.";
+	s->estimated = true;
+	s->coverage_ratio = 0.125;
+	expect_text(s, "Estimated", "yes");
+	expect_text(s, "ObserverOverheadReason", "");
+	expect_text(s, "WatchersReason", "Some are hidden.");
+	expect_text(s, "CoverageReason",
+		    "Operations are counted in short windows, and the counts are extrapolated.");
+	s->coverage_ratio = 0;
+	expect_text(s, "CoverageReason",
+		    "Operations are not counted in this mode: the counts stand still.");
 	s->counting = false;
 	s->counting_reason = "Forbidden.";
 	expect_text(s, "CoverageReason", "Forbidden.");
@@ -233,6 +250,10 @@ static void test_diff(void **state)
 	s->tracked_processes = 5;
 	s->budget_ratio = 0.5;
 	s->version = "other";
+	s->unseen_operations_max = 3;
+	s->observer.cpu_seconds[OBSERVER_DAEMON] = 1;
+	s->unit_costs[PIPE_FIFO][UPDATE_ATIME].whole.known = true;
+	assert_non_null(snapshot_add_watcher(s));
 	after = take(s);
 	assert_int_equal(bus_states_diff(before, after, names), 0);
 	assert_null(names[0]);
@@ -249,17 +270,87 @@ static void test_diff(void **state)
 	assert_null(names[3]);
 	bus_states_free(after);
 
-	/* All that can differ, but for the reason of a figure that is never there. */
+	/* All that can differ. */
 	for (enum update_kind kind = 0; kind < UPDATE_KINDS; kind++)
 		s->paths[PIPE_ANONYMOUS][kind] = (struct snapshot_path){ PATH_REMOVED, "Gone." };
 	s->state_reason = s->mode_reason = s->counting_reason = "Other.";
 	s->mode = s->configured_mode = MODE_OFF;
 	s->counting = false;
+	s->estimated = true;
+	s->observer.overhead.known = true;
+	s->watchers_reason = "Other.";
 	after = take(s);
-	assert_int_equal(bus_states_diff(before, after, names), BUS_STATES_MAX - 1);
-	assert_null(names[BUS_STATES_MAX - 1]);
+	assert_int_equal(bus_states_diff(before, after, names), BUS_STATES_MAX);
+	assert_null(names[BUS_STATES_MAX]);
 	bus_states_free(after);
 	bus_states_free(before);
+}
+
+static void expect_remedy(const struct bus_remedy *row, enum remedy remedy, const char *scope,
+			  const char *comm, uint32_t pid, double seconds)
+{
+	assert_int_equal(row->remedy, remedy);
+	assert_string_equal(row->scope, scope);
+	assert_string_equal(row->comm, comm);
+	assert_int_equal(row->pid, pid);
+	assert_true(row->seconds == seconds);
+}
+
+/* The host's, then those of groups, then of processes, each by what they save. */
+static void test_remedies(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+	_cleanup_(freep) struct bus_remedy *rows = NULL, *cut = NULL;
+	struct snapshot_process *p;
+	struct snapshot_group *g;
+	size_t n = 0;
+
+	(void)state;
+	assert_non_null(s);
+	fill(s);
+	s->unit_costs[PIPE_ANONYMOUS][UPDATE_CMTIME].whole.known = true;
+	for (uint32_t i = 1; i <= 3; i++) {
+		p = snapshot_add_process(s);
+		assert_non_null(p);
+		p->pid = i;
+		/* Known, and the same, so that the pid decides. */
+		p->costs[PIPE_ANONYMOUS].seconds[UPDATE_CMTIME] = 0.5;
+		p->costs[PIPE_ANONYMOUS].seconds[UPDATE_ATIME] = 7;
+		p->batch_seconds = 9; /* not known, as atime is not */
+		p->exited = i == 2;
+	}
+	g = snapshot_add_group(s);
+	assert_non_null(g);
+	g->comm = "a";
+	g->costs[PIPE_ANONYMOUS].seconds[UPDATE_CMTIME] = 1;
+	g = snapshot_add_group(s);
+	assert_non_null(g);
+	g->comm = "none";
+	g = snapshot_add_group(s);
+	assert_non_null(g);
+	g->comm = "b";
+	g->costs[PIPE_ANONYMOUS].seconds[UPDATE_CMTIME] = 2;
+	snapshot_finish(s);
+
+	assert_int_equal(bus_remedies_new(s, &rows, &n), 0);
+	assert_int_equal(n, 5);
+	expect_remedy(&rows[0], REMEDY_KERNEL, "host", "", 0, 3);
+	expect_remedy(&rows[1], REMEDY_KERNEL, "group", "b", 0, 2);
+	expect_remedy(&rows[2], REMEDY_KERNEL, "group", "a", 0, 1);
+	expect_remedy(&rows[3], REMEDY_KERNEL, "process", "", 1, 0.5);
+	expect_remedy(&rows[4], REMEDY_KERNEL, "process", "", 3, 0.5);
+
+	for (uint32_t i = 0; i < BUS_REMEDIES_MAX; i++) {
+		g = snapshot_add_group(s);
+		assert_non_null(g);
+		g->comm = "c";
+		g->costs[PIPE_ANONYMOUS].seconds[UPDATE_CMTIME] = 3 + i;
+	}
+	assert_int_equal(bus_remedies_new(s, &cut, &n), 0);
+	assert_int_equal(n, 1 + BUS_REMEDIES_MAX + 2);
+	expect_remedy(&cut[1], REMEDY_KERNEL, "group", "c", 0, 3 + BUS_REMEDIES_MAX - 1);
+	expect_remedy(&cut[BUS_REMEDIES_MAX], REMEDY_KERNEL, "group", "c", 0, 3);
+	expect_remedy(&cut[BUS_REMEDIES_MAX + 1], REMEDY_KERNEL, "process", "", 1, 0.5);
 }
 
 int main(void)
@@ -271,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_states_changed_without_bus),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_diff),
+		cmocka_unit_test(test_remedies),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -150,12 +150,15 @@ static void test_young(void **state)
 
 	proc_write(w, 7, YOUNG_SEC, 150, 50);
 	list(w, 7, YOUNG_SEC, 0.5);
-	/* Of the same second as the beginning: all of it was watched. */
+	/* From the very beginning on: all of it was watched. */
 	proc_write(w, 8, WATCH_SEC, 100, 0);
-	list(w, 8, WATCH_SEC, 0);
+	list(w, 8, WATCH_SEC, 0)->start_time_usec = WATCH_USEC;
+	proc_write(w, 9, WATCH_SEC - 1, 100, 0);
+	list(w, 9, WATCH_SEC - 1, 0);
 	fill(w);
 	assert_known(w, 7, 2, 0.25);
 	assert_known(w, 8, 1, 0);
+	assert_not_known(w, 9);
 }
 
 /* A share of less than ten ticks is of no worth. */

@@ -71,6 +71,21 @@ static void test_nothing_counted(void **state)
 	assert_exposed(false, EXPOSITION_OPENMETRICS, "degraded.om");
 }
 
+/* In profile mode from the start: what was sampled, and not one count. */
+static void test_only_sampled(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(false);
+	_cleanup_(freep) char *text = NULL;
+
+	(void)state;
+	s->mode = MODE_PROFILE;
+	s->sampling = true;
+	s->unit_costs[PIPE_ANONYMOUS][UPDATE_ATIME].whole = figure(1e-7, 1e-9);
+	s->unit_costs[PIPE_ANONYMOUS][UPDATE_ATIME].undivided = true;
+	text = expose(s, &self, EXPOSITION_TEXT);
+	assert_golden("profile.txt", text);
+}
+
 /* A fresh daemon on an idle host: counting, but nothing has been counted. */
 static void test_empty(void **state)
 {
@@ -84,7 +99,8 @@ static void test_empty(void **state)
 	text = expose(s, NULL, EXPOSITION_TEXT);
 	assert_null(strstr(text, "pipewatch_pipe_"));
 	assert_null(strstr(text, "pipewatch_metadata_updates"));
-	assert_null(strstr(text, "pipewatch_coverage_ratio"));
+	assert_null(strstr(text, "pipewatch_unseen_operations"));
+	assert_non_null(strstr(text, "\npipewatch_coverage_ratio 0\n"));
 	assert_null(strstr(text, "process_"));
 	assert_non_null(strstr(text, "\npipewatch_tracked_processes 0\n"));
 	assert_non_null(strstr(text, "\npipewatch_unattributed_operations_total 0\n"));
@@ -357,7 +373,7 @@ static char *run(const char *command)
 
 static void test_promtool_is_content(void **state)
 {
-	static const char *const names[] = { "counting.txt", "degraded.txt" };
+	static const char *const names[] = { "counting.txt", "degraded.txt", "profile.txt" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -404,8 +420,8 @@ static void test_openmetrics_reader_is_content(void **state)
 	assert_openmetrics_reader(
 		"counting.om",
 		"['', '(other)', '\\\\xff\\\\xfe bad \\\\xc0\\\\xaf', 'a\\nb\"c\\\\d{e}\\tf\\x01', "
-		"'big', 'sh', '\\u017c\\xf3\\u0142w'] 154");
-	assert_openmetrics_reader("degraded.om", "[] 26");
+		"'big', 'in\"spect', 'never', 'sh', 'tail <-f>', 'unseen', '\\u017c\\xf3\\u0142w'] 220");
+	assert_openmetrics_reader("degraded.om", "['in\"spect', 'tail <-f>'] 32");
 }
 
 int main(void)
@@ -414,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_openmetrics),
 		cmocka_unit_test(test_nothing_counted),
+		cmocka_unit_test(test_only_sampled),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_pid_label),

@@ -13,6 +13,18 @@
 #include "published.h"
 #include "util.h"
 
+static char *render(const struct snapshot *s)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	assert_int_equal(page_write(s, f), 0);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
 /* A cost by all estimators, one by A/B alone, and one that is not known. */
 static void add_unit_costs(struct snapshot *s)
 {
@@ -41,23 +53,58 @@ static void test_page(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(counting[i]);
 		_cleanup_(freep) char *text = NULL;
-		size_t size = 0;
-		FILE *f = open_memstream(&text, &size);
 
 		add_unit_costs(s);
-		s->sampling_reason = counting[i] ? "" : "It is <not> permitted.";
-		assert_non_null(f);
-		assert_int_equal(page_write(s, f), 0);
-		assert_int_equal(fclose(f), 0);
+		text = render(s);
 		assert_null(strstr(text, "<script"));
 		assert_golden(names[i], text);
 	}
+}
+
+/* In profile mode after exact, with a cost that is not small and more watchers than are named. */
+static void test_counts_stand_still(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
+	_cleanup_(freep) char *text = NULL;
+
+	(void)state;
+	s->mode = MODE_PROFILE;
+	s->coverage_ratio = 0;
+	s->unseen_operations_max = 0;
+	s->observer.overhead = figure(12.5, 0.25);
+	for (uint32_t pid = 100; pid < 110; pid++)
+		add_watcher(s, pid, "x", 1);
+	text = render(s);
+	assert_non_null(strstr(text, "operations are counted 0 % of the time. <span class=\"dim\">"
+				     "Operations are not counted in this mode: the counts stand "
+				     "still.</span></p>\n"));
+	assert_non_null(strstr(text, "<b>Own cost:</b> 1250 % &plusmn; 25 % of the time spent"));
+	assert_non_null(strstr(
+		text, "<bdi>x</bdi> (process 106, 1 watch) and 3 others, and pay for it.</p>"));
+}
+
+/* Nobody watches; whether that is all that there is to know is said. */
+static void test_no_watchers(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
+	_cleanup_(freep) char *none = NULL, *unknown = NULL;
+
+	(void)state;
+	s->n_watchers = 0;
+	none = render(s);
+	assert_null(strstr(none, "watch a pipe"));
+	s->watchers_reason = "It is hidden.";
+	unknown = render(s);
+	assert_non_null(strstr(unknown, "<p>Nobody is known to watch a pipe. <span class=\"dim\">"
+					"It is hidden.</span></p>\n"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_counts_stand_still),
+		cmocka_unit_test(test_no_watchers),
 	};
 
 	return cmocka_run_group_tests_name("page", tests, NULL, NULL);

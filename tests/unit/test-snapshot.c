@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -265,6 +266,86 @@ static void test_updates_exist_only_where_paid(void **state)
 	assert_int_equal(updates, 7);
 }
 
+/* Costs follow from counts, but for what is sampled. */
+static void test_pipe_used(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+	const struct pipe_counts none = {}, read = { .reads = 1 }, written = { .writes = 1 };
+	struct pipe_costs costs = { .seconds = { 1, 1, 0 } };
+
+	(void)state;
+	assert_false(snapshot_pipe_used(s, PIPE_FIFO, &read, &costs));
+	s->counting = true;
+	assert_true(snapshot_pipe_used(s, PIPE_FIFO, &read, &costs));
+	assert_true(snapshot_pipe_used(s, PIPE_FIFO, &written, &costs));
+	assert_false(snapshot_pipe_used(s, PIPE_FIFO, &none, &costs));
+	costs.seconds[UPDATE_FSNOTIFY] = 0.5;
+	assert_false(snapshot_pipe_used(s, PIPE_FIFO, &none, &costs));
+	s->counting = false;
+	s->sampling = s->sampling_sees[UPDATE_FSNOTIFY] = true;
+	s->paths[PIPE_FIFO][UPDATE_FSNOTIFY].state = PATH_PAID;
+	assert_true(snapshot_pipe_used(s, PIPE_FIFO, &none, &costs));
+	assert_false(snapshot_pipe_used(s, PIPE_ANONYMOUS, &none, &costs));
+}
+
+/* What is not counted costs nobody knows how much. */
+static void test_costs_need_counts(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+	const struct pipe_costs costs[PIPE_KINDS] = { { { 1, 2, 4 } }, { { 8, 16, 32 } } };
+	double seconds = 99;
+
+	(void)state;
+	s->paths[PIPE_ANONYMOUS][UPDATE_ATIME].state = PATH_PAID;
+	s->unit_costs[PIPE_ANONYMOUS][UPDATE_ATIME].whole.known = true;
+	s->observer.operation.known = true;
+	assert_false(snapshot_cost_known(s, PIPE_ANONYMOUS, UPDATE_ATIME));
+	for (enum remedy remedy = 0; remedy < REMEDIES; remedy++)
+		assert_false(snapshot_saving(s, remedy, costs, 64, &seconds));
+	assert_true(seconds == 99);
+	s->counting = true;
+	assert_true(snapshot_cost_known(s, PIPE_ANONYMOUS, UPDATE_ATIME));
+	assert_true(snapshot_saving(s, REMEDY_KERNEL, costs, 64, &seconds));
+	assert_true(seconds == 1);
+	assert_true(snapshot_saving(s, REMEDY_BATCH, costs, 64, &seconds));
+	assert_true(seconds == 64);
+}
+
+static void test_measured_seconds(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+	const time_t now = time(NULL);
+
+	(void)state;
+	assert_in_range(s->time_usec / 1000000, now - 5, now + 5);
+	s->start_time_usec = s->time_usec - 2500000;
+	assert_true(snapshot_measured_seconds(s) == 2.5);
+	s->start_time_usec = s->time_usec + 1;
+	assert_true(snapshot_measured_seconds(s) == 0);
+}
+
+static void test_watches_of_a_name(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+	static const char *const names[] = { "a", "b", "a" };
+	uint64_t watches = 99;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct snapshot_watcher *w = snapshot_add_watcher(s);
+
+		assert_non_null(w);
+		strcpy(w->comm, names[i]);
+		w->watches = UINT32_MAX;
+	}
+	assert_true(snapshot_watches(s, 1, &watches));
+	assert_int_equal(watches, UINT32_MAX);
+	assert_false(snapshot_watches(s, 2, &watches));
+	assert_int_equal(watches, UINT32_MAX);
+	assert_true(snapshot_watches(s, 0, &watches));
+	assert_int_equal(watches, 2ULL * UINT32_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +359,10 @@ int main(void)
 		cmocka_unit_test(test_groups_are_sorted_and_summed),
 		cmocka_unit_test(test_arrays_grow),
 		cmocka_unit_test(test_updates_exist_only_where_paid),
+		cmocka_unit_test(test_pipe_used),
+		cmocka_unit_test(test_costs_need_counts),
+		cmocka_unit_test(test_measured_seconds),
+		cmocka_unit_test(test_watches_of_a_name),
 	};
 
 	return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);

@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "measurement.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "accounts.h"
+#include "calibration.h"
+#include "cgroups.h"
+#include "counting.h"
+#include "cpu-time.h"
+#include "governor.h"
+#include "observer.h"
+#include "operation-cost.h"
+#include "pipewatch/api.h"
+#include "sampling.h"
+#include "spell.h"
+#include "util.h"
+#include "watchers.h"
+
+/* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
+#define LOOK_USEC UINT64_C(1000000)
+
+/* Bursts may take that share of what is allowed. */
+#define BURSTS_SHARE 0.2
+
+/* What a sample takes with its interrupt: 4.4 us on average, by what 199 and 999 Hz add to
+ * instructions of pipe operations. */
+#define SAMPLE_SECONDS 4.4e-6
+
+/* Looking for watchers, at most so long at a time and so often. */
+#define WATCHERS_LIMIT_USEC    UINT64_C(20000)
+#define WATCHERS_INTERVAL_USEC UINT64_C(60000000)
+
+struct measurement {
+	struct measurement_setup setup;
+	struct accounts *accounts;
+	struct cgroups *cgroups;
+	struct calibration *calibration;
+	struct counting *counting; /* NULL: nothing is counted */
+	struct sampling *sampling; /* NULL: nothing is sampled */
+	struct watchers *watchers;
+	struct governor *governor;
+	struct observer *observer;
+	struct cpu_times *cpu_times;
+	struct operation_cost cost;
+
+	struct governor_choice choice;
+	bool counted; /* something has been, at some time */
+	int refused;  /* exit code: counting is out of the question */
+	char counting_reason[512];
+	char sampling_reason[256];
+
+	uint64_t look_usec; /* of the next look; CLOCK_MONOTONIC */
+	uint64_t calibration_usec, watchers_usec;
+	bool watchers_scanning;
+
+	/* As of the last look. */
+	uint64_t looked_usec, operations, samples;
+	double hooked_operations, burst_seconds, pipe_cpu_seconds, fsnotify_seconds;
+	double operations_per_second;
+};
+
+/* Why nothing has been counted yet. */
+static const char *counting_reason(const struct measurement *m)
+{
+	if (m->counting_reason[0])
+		return m->counting_reason;
+	return m->setup.mode == MODE_OFF ? "The mode is off: nothing is attached."
+					 : "The mode is profile: nothing is counted.";
+}
+
+static bool mode_counts(enum snapshot_mode mode)
+{
+	return mode == MODE_EXACT || mode == MODE_BURST;
+}
+
+/* Why counting failed with @error: an exit code and the reason. */
+static int failure_explain(const struct measurement_setup *setup, int error, char *ret_reason,
+			   size_t size)
+{
+	int code = setup->refusal(setup->userdata, error, ret_reason, size);
+
+	if (code)
+		return code;
+	snprintf(ret_reason, size, "The kernel refused our BPF programs: %s.", strerror(-error));
+	return PIPEWATCH_EXIT_UNAVAILABLE;
+}
+
+int measurement_try(const struct measurement_setup *setup, char *ret_reason, size_t size)
+{
+	int code = setup->refusal(setup->userdata, 0, ret_reason, size), r;
+
+	if (code)
+		return code;
+	r = counting_try(setup->max_threads);
+	return r < 0 ? failure_explain(setup, r, ret_reason, size) : 0;
+}
+
+static int counting_start(struct measurement *m)
+{
+	char *reason = m->counting_reason;
+	size_t size = sizeof(m->counting_reason);
+	int r;
+
+	m->refused = m->setup.refusal(m->setup.userdata, 0, reason, size);
+	if (m->refused)
+		return -EPERM;
+	r = counting_new(m->setup.max_threads, m->accounts, m->cgroups, &m->counting);
+	if (r < 0) {
+		m->refused = failure_explain(&m->setup, r, reason, size);
+		return r;
+	}
+	m->counted = true;
+	m->hooked_operations = 0;
+	counting_set_cost(m->counting, m->cost.counting.seconds, m->cost.ratio);
+	return 0;
+}
+
+static void counting_stop(struct measurement *m)
+{
+	m->counting = counting_free(m->counting);
+}
+
+/* A figure more; without it the rest goes on. */
+static int sampling_start(struct measurement *m)
+{
+	int r;
+
+	if (m->sampling)
+		return 0;
+	m->samples = 0;
+	r = sampling_new(m->setup.sample_frequency_hz, m->setup.max_threads, m->accounts,
+			 m->cgroups, m->sampling_reason, sizeof(m->sampling_reason), &m->sampling);
+	return r;
+}
+
+static void sampling_stop(struct measurement *m, const char *reason)
+{
+	if (!m->sampling)
+		return;
+	sampling_collect(m->sampling, monotonic_usec());
+	m->sampling = sampling_free(m->sampling);
+	snprintf(m->sampling_reason, sizeof(m->sampling_reason), "%s", reason);
+}
+
+static void facts_gather(const struct measurement *m, uint64_t now_usec, struct governor_facts *ret)
+{
+	*ret = (struct governor_facts){
+		.configured = m->setup.mode,
+		.can_count = !m->refused,
+		.can_sample = m->sampling,
+		.now_seconds = now_usec * 1e-6,
+		.operations_per_second = m->operations_per_second,
+		.operation_seconds = m->cost.operation.seconds,
+		.counting_seconds = m->cost.counting.seconds,
+		.other_seconds = observer_other(m->observer),
+		.budget_ratio = m->setup.budget_ratio,
+		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
+		.window_seconds = COUNTING_WINDOW_SECONDS,
+		.attached_seconds = COUNTING_ATTACHED_SECONDS,
+	};
+	if (m->counting) {
+		ret->window_seconds = counting_window_seconds(m->counting);
+		ret->attached_seconds = counting_attached_seconds(m->counting);
+		ret->window_cpu_seconds = counting_window_cpu_seconds(m->counting);
+	}
+}
+
+static void charge_unit_costs(struct measurement *m)
+{
+	const struct estimates *estimates = calibration_estimates(m->calibration);
+
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++) {
+			const struct cost_figure *whole = &estimates->updates[pipe][kind].whole;
+
+			if (whole->known)
+				accounts_set_unit_cost(m->accounts, pipe, kind, whole->seconds);
+		}
+	if (m->cost.operation.known)
+		accounts_set_operation_cost(m->accounts, m->cost.operation.seconds);
+}
+
+/*
+ * Starts counting. The first time what operations cost is measured before and after it.
+ */
+static int start(struct measurement *m)
+{
+	bool first = !m->calibration;
+	struct cost_figure figure;
+	int fds[2], r;
+
+	if (m->counting)
+		return 0;
+	if (first) {
+		r = calibration_new(m->setup.paths, m->setup.directories, &m->calibration);
+		if (r < 0)
+			return r;
+		calibration_operation(m->calibration, &figure);
+		operation_cost_without(&m->cost, &figure);
+	}
+	r = counting_start(m);
+	if (r < 0)
+		calibration_set_bursts(m->calibration, m->counting_reason);
+	if (r < 0 || !first)
+		return r;
+	counting_fds(m->counting, fds);
+	operation_cost_try(&m->cost, m->setup.directories, m->setup.paths, fds);
+	counting_set_cost(m->counting, m->cost.counting.seconds, m->cost.ratio);
+	calibration_set_bursts(m->calibration, NULL);
+	charge_unit_costs(m);
+	return 0;
+}
+
+/* Makes the mode that was chosen the one in force, as far as possible. */
+static void choice_apply(struct measurement *m, enum snapshot_mode before)
+{
+	enum snapshot_mode mode = m->choice.mode;
+
+	if (mode != MODE_OFF)
+		sampling_start(m);
+	else
+		sampling_stop(m, "The mode is off: nothing is sampled.");
+	if (mode_counts(mode) && start(m) >= 0 && m->counting)
+		counting_set_period(m->counting, m->choice.period_seconds * 1e6);
+	else
+		counting_stop(m);
+	if (m->calibration && !m->counting)
+		calibration_pause(m->calibration);
+	if (mode != before)
+		observer_mode_changed(m->observer, monotonic_usec());
+}
+
+/* Twice, for what turns out impossible changes what can be chosen. */
+static void mode_choose(struct measurement *m)
+{
+	struct governor_facts facts;
+
+	for (int i = 0; i < 2; i++) {
+		enum snapshot_mode before = m->choice.mode;
+
+		facts_gather(m, monotonic_usec(), &facts);
+		governor_choose(m->governor, &facts, &m->choice);
+		choice_apply(m, before);
+		if (!mode_counts(m->choice.mode) || m->counting)
+			break;
+	}
+}
+
+int measurement_new(const struct measurement_setup *setup, struct measurement **ret_measurement)
+{
+	_cleanup_(measurement_freep) struct measurement *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->setup = *setup;
+	m->governor = governor_new();
+	m->observer = observer_new();
+	if (!m->governor || !m->observer)
+		return -ENOMEM;
+	r = accounts_new(setup->max_groups, &m->accounts);
+	if (r >= 0)
+		r = cgroups_new("/proc", &m->cgroups);
+	if (r >= 0)
+		r = cpu_times_new("/proc", setup->boot_usec, setup->start_usec, &m->cpu_times);
+	if (r >= 0)
+		r = watchers_new(&m->watchers);
+	if (r < 0)
+		return r;
+	operation_cost_init(&m->cost);
+	if (setup->mode != MODE_OFF && sampling_start(m) == -ENOMEM)
+		return -ENOMEM;
+	mode_choose(m);
+	/* What starting took is not what running takes. */
+	m->looked_usec = monotonic_usec();
+	m->look_usec = m->looked_usec + LOOK_USEC;
+	observer_look(m->observer, m->looked_usec);
+
+	*ret_measurement = m;
+	m = NULL;
+	return 0;
+}
+
+struct measurement *measurement_free(struct measurement *m)
+{
+	if (!m)
+		return NULL;
+	calibration_free(m->calibration);
+	counting_free(m->counting);
+	sampling_free(m->sampling);
+	watchers_free(m->watchers);
+	cpu_times_free(m->cpu_times);
+	observer_free(m->observer);
+	governor_free(m->governor);
+	cgroups_free(m->cgroups);
+	accounts_free(m->accounts);
+	free(m);
+	return NULL;
+}
+
+int measurement_refused(const struct measurement *m, const char **ret_reason)
+{
+	switch (m->setup.mode) {
+	case MODE_OFF: return 0;
+	case MODE_PROFILE:
+		*ret_reason = m->sampling_reason;
+		return m->sampling ? 0 : PIPEWATCH_EXIT_NOT_PERMITTED;
+	default: *ret_reason = m->counting_reason; return m->counting ? 0 : m->refused;
+	}
+}
+
+void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
+{
+	m->setup.mode = mode;
+	/* What was out of the question is tried again. */
+	m->refused = 0;
+	m->counting_reason[0] = '\0';
+	mode_choose(m);
+}
+
+void measurement_set_budget(struct measurement *m, double ratio)
+{
+	m->setup.budget_ratio = ratio;
+	mode_choose(m);
+}
+
+enum snapshot_mode measurement_mode(const struct measurement *m, const char **ret_reason)
+{
+	*ret_reason = m->counting_reason[0] && m->setup.mode != MODE_PROFILE ? m->counting_reason
+									     : m->choice.reason;
+	return m->choice.mode;
+}
+
+/* Operations per second, as well as the mode tells. */
+static double rate_find(struct measurement *m, double seconds)
+{
+	double pipe_cpu = accounts_pipe_cpu(m->accounts), sampled = pipe_cpu - m->pipe_cpu_seconds;
+	uint64_t operations = accounts_operations(m->accounts), booked = operations - m->operations;
+
+	m->operations = operations;
+	m->pipe_cpu_seconds = pipe_cpu;
+	/* Before the first window it is what it was before. */
+	if (m->counting && counting_in_windows(m->counting))
+		return counting_window_rate(m->counting) >= 0 ? counting_window_rate(m->counting)
+							      : m->operations_per_second;
+	if (m->counting)
+		return booked / seconds;
+	/* What is sampled is the time within the pipe's functions, most of an operation. */
+	return m->cost.operation.known ? sampled / m->cost.operation.seconds / seconds : 0;
+}
+
+/* What a burst costs everybody while its programs are attached, on top of our own time. */
+static double burst_cost(const struct measurement *m, double attached_seconds)
+{
+	return m->operations_per_second * attached_seconds *
+	       calibration_pair_seconds(m->calibration);
+}
+
+static void charge_own_cost(struct measurement *m, double seconds)
+{
+	double hooked = m->counting ? counting_hooked_operations(m->counting)
+				    : m->hooked_operations;
+	double bursts = m->calibration ? calibration_attached_seconds(m->calibration) : 0;
+	uint64_t samples = m->sampling ? sampling_taken(m->sampling) : m->samples;
+
+	observer_charge(m->observer, OBSERVER_PROGRAMS,
+			(hooked - m->hooked_operations) * m->cost.counting.seconds);
+	observer_charge(m->observer, OBSERVER_SAMPLING, (samples - m->samples) * SAMPLE_SECONDS);
+	if (bursts > m->burst_seconds) {
+		observer_charge(m->observer, OBSERVER_BURSTS,
+				burst_cost(m, bursts - m->burst_seconds));
+		calibration_set_interval(m->calibration,
+					 burst_cost(m, bursts - m->burst_seconds) /
+						 (BURSTS_SHARE * m->choice.allowed));
+	}
+	observer_pipe_time(m->observer,
+			   m->operations_per_second * seconds * m->cost.operation.seconds);
+	m->hooked_operations = hooked;
+	m->burst_seconds = bursts;
+	m->samples = samples;
+}
+
+/* Looks for who watches pipes where somebody pays for it. */
+static void watchers_step(struct measurement *m, uint64_t now_usec)
+{
+	double fsnotify = accounts_fsnotify(m->accounts);
+
+	if (!m->watchers_scanning && fsnotify > m->fsnotify_seconds && now_usec >= m->watchers_usec)
+		m->watchers_scanning = true;
+	m->fsnotify_seconds = fsnotify;
+	if (m->watchers_scanning && watchers_scan(m->watchers, "/proc", WATCHERS_LIMIT_USEC) != 0) {
+		m->watchers_scanning = false;
+		m->watchers_usec = now_usec + WATCHERS_INTERVAL_USEC;
+	}
+}
+
+static void look(struct measurement *m, uint64_t now_usec)
+{
+	double seconds = (now_usec - m->looked_usec) * 1e-6;
+
+	measurement_collect(m, false);
+	m->operations_per_second = rate_find(m, seconds);
+	charge_own_cost(m, seconds);
+	m->looked_usec = now_usec;
+	observer_look(m->observer, now_usec);
+	if (m->sampling)
+		sampling_refresh(m->sampling);
+	watchers_step(m, now_usec);
+	mode_choose(m);
+	m->look_usec = now_usec + LOOK_USEC;
+}
+
+/* A/B has been measured anew, with the programs or without. */
+static void costs_renew(struct measurement *m)
+{
+	struct cost_figure figure;
+
+	/* What was done until now is charged with what was known until now. */
+	measurement_collect(m, false);
+	calibration_operation(m->calibration, &figure);
+	if (m->counting && !counting_in_windows(m->counting))
+		operation_cost_with(&m->cost, &figure);
+	else
+		operation_cost_without(&m->cost, &figure);
+	if (m->counting)
+		counting_set_cost(m->counting, m->cost.counting.seconds, m->cost.ratio);
+	charge_unit_costs(m);
+}
+
+/* Not while a window is open, in which A/B would be neither with the programs nor without. */
+static void calibration_do(struct measurement *m, uint64_t now_usec)
+{
+	bool changed;
+
+	if (m->counting && counting_window_open(m->counting))
+		return;
+	m->calibration_usec = now_usec + calibration_step(m->calibration, now_usec, &changed);
+	if (changed)
+		costs_renew(m);
+}
+
+/* Opens or closes a window; what that costs us is told apart from the rest of our own time. */
+static void windows_step(struct measurement *m, uint64_t *ret_usec)
+{
+	bool was_open = counting_window_open(m->counting);
+
+	counting_step(m->counting, ret_usec);
+	if (was_open && !counting_window_open(m->counting))
+		observer_window(m->observer, counting_window_cpu_seconds(m->counting));
+}
+
+uint64_t measurement_step(struct measurement *m)
+{
+	uint64_t now_usec = monotonic_usec(), next_usec, window_usec = UINT64_MAX;
+
+	if (m->setup.mode == MODE_OFF)
+		return LOOK_USEC;
+	if (now_usec >= m->look_usec)
+		look(m, now_usec);
+	if (m->counting)
+		windows_step(m, &window_usec);
+	if (m->counting && now_usec >= m->calibration_usec)
+		calibration_do(m, now_usec);
+
+	next_usec = m->look_usec;
+	if (m->counting && m->calibration_usec < next_usec)
+		next_usec = m->calibration_usec;
+	now_usec = monotonic_usec();
+	next_usec = next_usec > now_usec ? next_usec - now_usec : 0;
+	return next_usec < window_usec ? next_usec : window_usec;
+}
+
+int measurement_collect(struct measurement *m, bool wake)
+{
+	uint64_t now_usec = monotonic_usec();
+	int r = 0;
+
+	if (m->counting)
+		r = counting_collect(m->counting, wake);
+	if (r >= 0 && m->sampling)
+		r = sampling_collect(m->sampling, now_usec);
+	if (m->sampling && !m->counting)
+		sampling_close_ended(m->sampling, now_usec);
+	return r;
+}
+
+int measurement_wake_fd(const struct measurement *m)
+{
+	return m->counting ? counting_wake_fd(m->counting) : -1;
+}
+
+bool measurement_reattaches(const struct measurement *m)
+{
+	return !m->refused;
+}
+
+bool measurement_permitted(const struct measurement *m)
+{
+	return !m->counting || counting_permitted(m->counting);
+}
+
+void measurement_missing(const struct measurement *m,
+			 void (*each)(const char *program, const char *reason, void *userdata),
+			 void *userdata)
+{
+	if (m->counting)
+		counting_missing(m->counting, each, userdata);
+}
+
+static void fill_unit_costs(const struct measurement *m, struct snapshot *s)
+{
+	if (m->calibration) {
+		memcpy(s->unit_costs, calibration_estimates(m->calibration)->updates,
+		       sizeof(s->unit_costs));
+		return;
+	}
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		for (int kind = 0; kind < UPDATE_KINDS; kind++)
+			cost_estimate_unknown(&s->unit_costs[pipe][kind],
+					      "The mode is off: nothing is measured.");
+}
+
+static void fill_observer(const struct measurement *m, struct snapshot_observer *ret)
+{
+	ret->operation = m->cost.operation;
+	ret->counting = m->cost.counting;
+	observer_fill(m->observer, ret);
+	memcpy(ret->predicted, m->choice.predicted, sizeof(ret->predicted));
+	ret->allowed = m->choice.allowed;
+}
+
+int measurement_fill(struct measurement *m, bool pid_label, struct snapshot *s)
+{
+	const char *reason;
+	int r;
+
+	s->mode = measurement_mode(m, &reason);
+	s->configured_mode = m->setup.mode;
+	s->mode_reason = snapshot_string(s, reason);
+	s->budget_ratio = m->setup.budget_ratio;
+	s->counting = m->counted;
+	s->counting_reason = snapshot_string(s, m->counted ? "" : counting_reason(m));
+	s->sampling = m->sampling;
+	s->sampling_reason = snapshot_string(s, m->sampling ? "" : m->sampling_reason);
+	if (!s->mode_reason || !s->counting_reason || !s->sampling_reason)
+		return -ENOMEM;
+	fill_unit_costs(m, s);
+	fill_observer(m, &s->observer);
+	if (m->sampling)
+		sampling_fill(m->sampling, s);
+	r = watchers_fill(m->watchers, s);
+	if (r >= 0 && m->counting)
+		r = counting_fill(m->counting, m->cost.run_seconds, s);
+	if (r >= 0)
+		r = accounts_fill(m->accounts, m->setup.boot_usec, pid_label, s);
+	return r;
+}
+
+void measurement_finish(struct measurement *m, struct snapshot *s)
+{
+	if (m->sampling)
+		sampling_check_costs(m->sampling, s);
+	cpu_times_fill(m->cpu_times, s);
+}
