@@ -6,7 +6,8 @@
  *	fill CASE WRITE READ	one process fills the pipe, then drains it
  *	alternate CASE MEAN	two processes send one message to and fro, switches of context
  *	included
- *	mean CASE WRITE READ	with -m MILLISECONDS: as fill, but for that long and the mean
+ *	mean CASE WRITE READ	with -m MILLISECONDS: as fill, but for that long and the mean; with
+ *	-s MILLISECONDS after as long of the same that is not measured
  *	total KIND WRITES READS	all successful operations there were, for who wants to check a
  *	counter
  *
@@ -181,6 +182,7 @@ static void alternate(const char *name, bool fifo, struct total *total)
 	printf("alternate %s %.1f\n", name, median(times, 4 * EXCHANGES));
 }
 
+/* Prints nothing without a name. */
 static void fill_for(const char *name, bool fifo, long milliseconds, struct total *total)
 {
 	long begin = now(), writing = 0, reading = 0, operations = 0;
@@ -203,7 +205,7 @@ static void fill_for(const char *name, bool fifo, long milliseconds, struct tota
 	close(fds[1]);
 	total->writes += operations;
 	total->reads += operations;
-	if (operations > 0)
+	if (name && operations > 0)
 		printf("mean %s %.2f %.2f\n", name, (double)writing / operations,
 		       (double)reading / operations);
 }
@@ -211,14 +213,17 @@ static void fill_for(const char *name, bool fifo, long milliseconds, struct tota
 int main(int argc, char **argv)
 {
 	struct total anonymous = {}, fifo = {};
-	long milliseconds = 0;
+	long milliseconds = 0, settle = 0;
 	int option;
 
-	while ((option = getopt(argc, argv, "m:")) >= 0) {
-		if (option != 'm' || (milliseconds = atol(optarg)) <= 0) {
-			fputs("usage: pipe [-m MILLISECONDS]\n", stderr);
+	while ((option = getopt(argc, argv, "m:s:")) >= 0) {
+		long value = optarg ? atol(optarg) : 0;
+
+		if (option == '?' || value <= 0) {
+			fputs("usage: pipe [-s MILLISECONDS] [-m MILLISECONDS]\n", stderr);
 			return 64;
 		}
+		*(option == 'm' ? &milliseconds : &settle) = value;
 	}
 	/* Else a child would print what its parent has not printed yet. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -229,6 +234,8 @@ int main(int argc, char **argv)
 	alternate("anonymous", false, &anonymous);
 	alternate("fifo", true, &fifo);
 	if (milliseconds > 0) {
+		if (settle > 0)
+			fill_for(NULL, false, settle, &anonymous);
 		fill_for("anonymous", false, milliseconds, &anonymous);
 		fill_for("fifo", true, milliseconds, &fifo);
 	}

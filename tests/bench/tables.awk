@@ -202,7 +202,9 @@ END {
 	print "Of the kernel alone, and what is added to it. One process fills a pipe and then drains it; in"
 	print "*alternating* two processes send a message to and fro, and the figure is the mean of an"
 	print "operation, switches of context included. These are medians, of programs in the kernel alone."
-	print "*All told* is the mean of a second, in which timers, samples and the daemon itself run as well.\n"
+	print "*All told* is the mean of a second, in which timers, samples and the daemon itself run as well;"
+	print "of `auto` and `burst`, whose windows a median does not see, of three after four of the same load."
+	print "*Counts*: of the operations of the benchmark, against how many there were.\n"
 	columns = "anonymous w,anonymous r,anonymous-noatime r,anonymous a,fifo w,fifo r,fifo a,anonymous mw,anonymous mr"
 	print "| kernel | observer | write | read | O_NOATIME read | alternating | FIFO write | FIFO read" \
 	      " | FIFO alternating | write, all told | read, all told | counts |"
