@@ -2,9 +2,12 @@
 #include "kallsyms.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #include "util.h"
 
@@ -41,15 +44,12 @@ static bool symbol_is_of(const struct symbol *s, const char *function)
 	       (s->length == length || s->name[length] == '.');
 }
 
-int kallsyms_find(const char *path, const char *const *functions, struct kallsyms_range *ret,
-		  size_t max, size_t *ret_n)
+static int find(FILE *f, const char *const *functions, struct kallsyms_range *ret, size_t max,
+		size_t *ret_n)
 {
-	_cleanup_(fclosep) FILE *f = fopen(path, "re");
 	_cleanup_(freep) char *line = NULL;
 	size_t size = 0, n = 0, n_ended = 0, n_symbols = 0;
 
-	if (!f)
-		return -errno;
 	errno = 0;
 	while (getline(&line, &size, f) >= 0) {
 		struct symbol s;
@@ -79,4 +79,36 @@ int kallsyms_find(const char *path, const char *const *functions, struct kallsym
 		return -ENODATA;
 	*ret_n = n;
 	return 0;
+}
+
+int kallsyms_find(const char *path, const char *const *functions, struct kallsyms_range *ret,
+		  size_t max, size_t *ret_n)
+{
+	_cleanup_(fclosep) FILE *f = fopen(path, "re");
+
+	return f ? find(f, functions, ret, max, ret_n) : -errno;
+}
+
+int kallsyms_find_passed(int fd, const char *const *functions, struct kallsyms_range *ret,
+			 size_t max, size_t *ret_n)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	struct statfs fs;
+	int copy;
+
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	if (fs.f_type != PROC_SUPER_MAGIC)
+		return -ENOTTY;
+	/* Opened again it would be a file of ours, without addresses. */
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (copy < 0)
+		return -errno;
+	f = fdopen(copy, "r");
+	if (!f) {
+		close(copy);
+		return -errno;
+	}
+	rewind(f);
+	return find(f, functions, ret, max, ret_n);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where functions of the kernel proper are in memory, by /proc/kallsyms. The addresses need
- * CAP_SYSLOG.
+ * CAP_SYSLOG, of whoever opens it.
  */
 #ifndef PIPEWATCH_KALLSYMS_H
 #define PIPEWATCH_KALLSYMS_H
@@ -24,5 +24,12 @@ struct kallsyms_range {
  */
 int kallsyms_find(const char *path, const char *const *functions, struct kallsyms_range *ret,
 		  size_t max, size_t *ret_n);
+
+/*
+ * The same in an open file that somebody else has passed, who could see the addresses. It stays
+ * open. -ENOTTY: it is no file of /proc.
+ */
+int kallsyms_find_passed(int fd, const char *const *functions, struct kallsyms_range *ret,
+			 size_t max, size_t *ret_n);
 
 #endif

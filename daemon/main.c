@@ -337,7 +337,7 @@ static int daemon_start(struct daemon *d)
 	malloc_trim(0);
 	r = privilege_drop(service_reattaches(d->service), service_permitted, d->service);
 	if (r < 0)
-		log_message(LOG_WARNING, "Cannot give up capabilities: %s.", strerror(-r));
+		log_message(LOG_WARNING, "Cannot give up all privileges: %s.", strerror(-r));
 	return 0;
 }
 

@@ -2,9 +2,27 @@
 #include "privilege.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/prctl.h>
+#include <sys/vfs.h>
 
 #include <cap-ng.h>
+
+#include "util.h"
+
+/* Of /proc a file can have been passed that shows more than we may see by ourselves (kallsyms.h).
+ */
+static int input_drop(void)
+{
+	_cleanup_(closep) int fd = -1;
+	struct statfs fs;
+
+	if (fstatfs(STDIN_FILENO, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
+		return 0;
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fd < 0 || dup2(fd, STDIN_FILENO) < 0 ? -errno : 0;
+}
 
 /* Without the effective set nothing is allowed, and everything can still be undone. */
 static int effective_drop(void)
@@ -38,5 +56,5 @@ int privilege_drop(bool reattaches, privilege_works_fn works, void *userdata)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_BPF);
 	if (keep_perfmon)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_PERFMON);
-	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : 0;
+	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : input_drop();
 }

@@ -39,8 +39,8 @@ static void judge_addresses(const struct sampler_denial_facts *facts, int error,
 			    facts->kptr_restrict);
 		else if (!facts->cap_syslog)
 			say(t,
-			    "/proc/kallsyms hides the addresses of kernel functions from those without CAP_SYSLOG: " GRANT
-			    ", and without ProtectKernelLogs= and ProtectKernelTunables=.");
+			    "/proc/kallsyms hides the addresses of kernel functions from those without CAP_SYSLOG: grant it, "
+			    "or pass that file as standard input, in a systemd unit with StandardInput=file:/proc/kallsyms.");
 		else
 			say(t,
 			    "/proc/kallsyms hides the addresses of kernel functions, though CAP_SYSLOG is there "

@@ -95,7 +95,11 @@ static int find_functions(struct sampler_ranges classes[static SAMPLER_CLASSES])
 
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		names[i] = functions[i].function;
-	r = kallsyms_find("/proc/kallsyms", names, ranges, ARRAY_SIZE(ranges), &n);
+	/* A systemd unit can have it as standard input: what we cannot open or see the addresses
+	 * in. */
+	r = kallsyms_find_passed(STDIN_FILENO, names, ranges, ARRAY_SIZE(ranges), &n);
+	if (r < 0)
+		r = kallsyms_find("/proc/kallsyms", names, ranges, ARRAY_SIZE(ranges), &n);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {

@@ -2,7 +2,7 @@
 # shellcheck shell=dash
 #
 # What updates cost, measured from within the sandbox; sampling as the README grants it.
-# Results: 12
+# Results: 16
 
 timed() {
 	scrape | grep -qE '^pipewatch_metadata_unit_cost_seconds\{kind="atime",pipe="fifo",stage="update"\} [1-9]'
@@ -32,21 +32,24 @@ is "it had nothing to say but this" "$(journal | sed 's/ on the bus at .* is / i
 	"The name org.pipewatch1 is ours."
 
 systemctl stop pipewatchd
-dropin sampling << END
-AmbientCapabilities=CAP_SYS_ADMIN CAP_SYSLOG
-CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYSLOG
-ProtectKernelLogs=no
-ProtectKernelTunables=no
-SystemCallFilter=perf_event_open
-END
+sed -n '/^    \[Service\]$/,/^$/s/^    \(.*=.*\)/\1/p' /usr/share/doc/pipewatch/README.md | dropin sampling
+exposed_at_most 2.2
 systemctl start pipewatchd
 described > description
 is "with what the README grants, it is sampled" \
-	"$(grep -o '"sampling":[a-z]*\(,"sampling_reason":"[^"]*"\)*' description)" '"sampling":true'
-main=$(property MainPID)
-is "the capabilities are given up again" "$(sed -n 's/^Cap\(Prm\|Eff\|Amb\):\t0*/\1=/p' "/proc/$main/status" | paste -sd ' ')" \
-	"Prm=c000000000 Eff=c000000000 Amb="
+	"$(grep -o '"sampling":[a-z][a-z]*\(,"sampling_reason":"[^"]*"\)*' description)" '"sampling":true'
+is "every program that counts is attached, too" "$(scrape | grep '^pipewatch_program_attached' |
+	grep -vc ' 1$') missing, $(counting_programs)" "0 missing, $every_program"
+# The bounding set is what it could have, and nothing gives it more: NoNewPrivileges=.
+is "the capabilities are given up again, by all threads" "$(capabilities)" \
+	"Inh= Prm=c000000000 Eff=c000000000 Bnd=c000200000 Amb="
+is "so are the addresses of functions" "$(readlink "/proc/$(property MainPID)/fd/0")" /dev/null
 systemd-run -q --unit=busy /t/load -n 1000000 -s 100 -c busy -w
 ok "a busy service has CPU time in pipe operations" within 60 sh -c "curl -sS $http/metrics |
 	grep -qE '^pipewatch_pipe_cpu_seconds_total\{unit=\"busy.service\",comm=\"busy\"\} [0-9.e-]*[1-9]'"
 systemctl stop busy
+
+systemctl stop pipewatchd
+network=$(sed -n 's/^#   \(.*=.*\)/\1/p' /usr/lib/systemd/system/pipewatchd.socket)
+echo "$network" | dropin network
+exposed_at_most 1.3

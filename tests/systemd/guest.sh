@@ -91,6 +91,20 @@ bus_state() {
 	busctl --auto-start=no get-property org.pipewatch1 /org/pipewatch1 org.pipewatch1.Manager State
 }
 
+# exposed_at_most LIMIT: by systemd's rating of the service as it is configured
+exposed_at_most() {
+	exposure=$(systemd-analyze security --no-pager pipewatchd | sed -n 's/.*Overall exposure.*: \([0-9.]*\) .*/\1/p')
+	ok "systemd-analyze security: exposure $exposure of at most $1" \
+		awk -v e="$exposure" -v limit="$1" 'BEGIN { exit !(e > 0 && e <= limit) }'
+}
+
+# The capabilities of every thread of the daemon, all in a line where they are the same.
+capabilities() {
+	for task in "/proc/$(property MainPID)"/task/*; do
+		sed -n 's/^Cap\(Inh\|Prm\|Eff\|Bnd\|Amb\):\t0*/\1=/p' "$task/status" | paste -sd ' '
+	done | sort -u
+}
+
 dropin() {
 	mkdir -p $dropins
 	{

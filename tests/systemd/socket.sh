@@ -2,7 +2,7 @@
 # shellcheck shell=dash
 #
 # With the socket unit the first scrape starts the service, which then needs no network.
-# Results: 6
+# Results: 7
 
 systemctl start pipewatchd.socket
 is "the socket alone" "$(systemctl is-active pipewatchd.socket), $(state)" "active, inactive, dead"
@@ -24,3 +24,4 @@ is "it has a network of its own" \
 	"$(readlink "/proc/$(property MainPID)/ns/net" | grep -vcxF "$(readlink /proc/1/ns/net)")" 1
 is "every program is attached" "$(scrape | grep '^pipewatch_program_attached' |
 	grep -vc ' 1$') missing, $(counting_programs)" "0 missing, $every_program"
+exposed_at_most 0.9

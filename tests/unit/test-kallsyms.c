@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,6 +97,44 @@ static void test_useless(void **state)
 	assert_int_equal(n, 0);
 }
 
+static void test_passed(void **state)
+{
+	static const char *const functions[] = { "vfs_read", NULL };
+	struct kallsyms_range again[16], ranges[16];
+	int fd = open("/proc/kallsyms", O_RDONLY), file, pipe_fds[2], r;
+	size_t n = 99, n_again = 99;
+
+	(void)state;
+	assert_true(fd >= 0);
+	/* As the file's owner would see it, any number of times. */
+	r = kallsyms_find("/proc/kallsyms", functions, ranges, ARRAY_SIZE(ranges), &n);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+			kallsyms_find_passed(fd, functions, again, ARRAY_SIZE(again), &n_again), r);
+		assert_int_equal(n_again, n);
+		if (r == 0)
+			assert_memory_equal(again, ranges, n * sizeof(*ranges));
+	}
+	close(fd);
+	assert_int_equal(kallsyms_find_passed(fd, functions, again, ARRAY_SIZE(again), &n_again),
+			 -EBADF);
+	file = open("/dev/null", O_RDONLY);
+	assert_int_equal(kallsyms_find_passed(file, functions, again, ARRAY_SIZE(again), &n_again),
+			 -ENOTTY);
+	close(file);
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(
+		kallsyms_find_passed(pipe_fds[0], functions, again, ARRAY_SIZE(again), &n_again),
+		-ENOTTY);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	file = open("/proc/self/status", O_RDONLY);
+	assert_int_equal(kallsyms_find_passed(file, functions, again, ARRAY_SIZE(again), &n_again),
+			 -ENODATA);
+	close(file);
+	assert_int_equal(n_again, n);
+}
+
 static void assert_online(const char *list, const char *wanted)
 {
 	char path[] = "/tmp/online.XXXXXX", got[9] = "";
@@ -147,9 +186,9 @@ static void test_cpus_bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),	 cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_useless),	 cmocka_unit_test(test_cpus),
-		cmocka_unit_test(test_cpus_bad),
+		cmocka_unit_test(test_parts),	cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_useless), cmocka_unit_test(test_passed),
+		cmocka_unit_test(test_cpus),	cmocka_unit_test(test_cpus_bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

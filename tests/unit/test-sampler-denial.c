@@ -43,6 +43,7 @@ static void test_addresses(void **state)
 	assert_says(&facts, SAMPLER_STEP_ADDRESSES, -EACCES, "though CAP_SYSLOG is there");
 	facts.cap_syslog = false;
 	assert_says(&facts, SAMPLER_STEP_ADDRESSES, -EACCES, "from those without CAP_SYSLOG");
+	assert_says(&facts, SAMPLER_STEP_ADDRESSES, -EACCES, "StandardInput=file:/proc/kallsyms");
 	facts.kptr_restrict = 2;
 	assert_says(&facts, SAMPLER_STEP_ADDRESSES, -EACCES, "kernel.kptr_restrict is 2");
 	assert_says(&facts, SAMPLER_STEP_ADDRESSES, -ENOENT, "ProcSubset=pid");
