@@ -2,6 +2,7 @@
 #include "lifetime.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #include "process.h"
 
@@ -13,9 +14,11 @@ static void account_check(struct account *account, void *userdata)
 	struct process process;
 	int r;
 
-	/* What cannot be read for another reason than that it is gone, is looked at again. */
+	/* What cannot be read for another reason than that it is gone, is looked at again. To be
+	 * hidden (hidepid=2, ProtectProc=) or without /proc looks the same there, but not to
+	 * kill(2). */
 	r = process_read("/proc", account_tgid(account), &process);
-	if (r == -ESRCH ||
+	if ((r == -ESRCH && kill(account_tgid(account), 0) < 0 && errno == ESRCH) ||
 	    (r >= 0 && (process.ended ||
 			process.start_ticks != process_ticks(account_start_boottime_ns(account)))))
 		account_close(l->accounts, account, l->now_usec);
