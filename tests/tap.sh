@@ -30,6 +30,12 @@ is() {
 	result "$1" || printf '%s\n' "wanted: $3" "got:    $2" | sed 's/^/# /'
 }
 
+# fault NAME PROMISED SEEN GOT WANTED: as is and, where it is as wanted, a row of the table of faults
+fault() {
+	is "$1" "$4" "$5"
+	[ "$4" != "$5" ] || echo "# fault: $1 | $3 | $2"
+}
+
 # ok NAME COMMAND [ARG]...
 ok() {
 	tap_name=$1

@@ -38,7 +38,8 @@ scrape
 is "programs while it runs" "$(ours)" "$(series pipewatch_program_attached)"
 stop_daemon
 is "SIGTERM under load" "$daemon_status, $(cat /tmp/daemon.log)" "0, "
-is "leaves no programs, no links" "$(left)" "0 0"
+fault "SIGTERM while a pipe is busy all the time" "It ends, and leaves nothing attached." \
+	"exit status 0; no programs, no links" "$daemon_status, $(left)" "0, 0 0"
 start_daemon
 kill -INT $daemon
 wait $daemon
@@ -47,7 +48,7 @@ start_daemon
 kill -9 $daemon
 wait $daemon
 is "SIGKILL" $? 137
-is "leaves no programs, no links" "$(left)" "0 0"
+fault "kill -9 while a pipe is busy all the time" "Nothing is left attached." "no programs, no links" "$(left)" "0 0"
 kill -9 $load
 wait $load
 taskset -p 3 $$ > /dev/null
@@ -55,7 +56,8 @@ taskset -p 3 $$ > /dev/null
 start_daemon
 load -n 10 -c first
 pipewatchd --bus none > /tmp/second.log 2>&1
-is "a second daemon at the same address" "$?, $(grep -c . /tmp/second.log) line, \
+fault "a second daemon at the same address, while the first counts" \
+	"It says so in a line and leaves; the first counts on." "exit status 71, the address is in use" "$?, $(grep -c . /tmp/second.log) line, \
 $(grep -c '127.0.0.1:10057: it is in use' /tmp/second.log)" "71, 1 line, 1"
 scrape
 counted "the first does not mind" first anonymous 10 10 10 10

@@ -7,7 +7,7 @@
 
 other='{unit="(other)",comm="(other)",pipe="anonymous"}'
 
-plan 26
+plan 27
 configure '' MaxGroups=5
 start_daemon --config /tmp/pipewatch.conf
 ok "250 processes with 50 names" swarm 250 2 50
@@ -51,6 +51,10 @@ is "100 threads where 8 have room: those who have it" "$named" 80
 is "the others" "$(metric "pipewatch_pipe_writes_total$other")" $((1000 - named))
 is "in bytes" "$(metric "pipewatch_pipe_written_bytes_total$other")" $((7000 - 7 * named))
 is "unattributed" "$(metric pipewatch_unattributed_operations_total)" $((1000 - named))
+fault "the map of threads is full: 100 threads where 8 have room" \
+	"What has no room is counted without a name, and published as unattributed: the sum is exact." \
+	"10 operations of each of 8 threads by name, 920 in (other), unattributed" \
+	"$named $(metric "pipewatch_pipe_writes_total$other") $(metric pipewatch_unattributed_operations_total)" "80 920 920"
 is "the table is full" "$(claims) of $(metric 'pipewatch_map_max_entries{map="claims"}')" "8 of 8"
 stop_daemon
 

@@ -74,6 +74,11 @@ sample() {
 	awk -v series="$1" 'index($0, series " ") == 1 { print substr($0, length(series) + 2) }'
 }
 
+# writes UNIT COMM: on anonymous pipes, as counted
+writes() {
+	scrape | sample "pipewatch_pipe_writes_total{unit=\"$1\",comm=\"$2\",pipe=\"anonymous\"}"
+}
+
 # Those that count, of all programs that there are, and those of either that the kernel has. It also has
 # those that time, to be attached for a moment now and then, where the clock is good enough.
 every_program="cgroup_made pipe_read_exit pipe_write_exit process_exec process_exit process_free process_move \

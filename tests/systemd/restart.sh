@@ -2,7 +2,7 @@
 # shellcheck shell=dash
 #
 # A daemon that dies or hangs is started again.
-# Results: 8
+# Results: 9
 
 start_time() {
 	scrape | sample pipewatch_start_time_seconds
@@ -21,7 +21,8 @@ systemctl kill -s KILL --kill-who=main pipewatchd
 ok "a killed daemon is started again" within 30 another_than "$main"
 is "once" "$(property NRestarts)" 1
 ok "with a new start time" awk -v a="$before" -v b="$(start_time)" 'BEGIN { exit !(a > 0 && b > a) }'
-is "and all its programs" "$(counting_programs)" "$every_program"
+fault "kill -9 of the service" "systemd starts it again, with a new start time." "all programs are attached, once" \
+	"$(counting_programs)" "$every_program"
 
 # So slow that the start takes longer than the watchdog would wait.
 afresh
@@ -34,4 +35,5 @@ is "a daemon that works feeds it" "$(property MainPID), $(property NRestarts)" "
 printf 'WatchdogSec=5s\n' | dropin watchdog
 systemctl kill -s STOP --kill-who=main pipewatchd
 ok "one that hangs is started again" within 40 another_than "$main"
-is "because of the watchdog" "$(journalctl -q -o cat -u pipewatchd | grep -c "Failed with result 'watchdog'")" 1
+fault "the service hangs (SIGSTOP)" "The watchdog fires, and systemd starts it again." "result watchdog, once; it runs" "$(journalctl -q -o cat -u pipewatchd | grep -c "Failed with result 'watchdog'")" 1
+is "and is whole again" "$(counting_programs)" "$every_program"
