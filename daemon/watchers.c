@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,11 @@ int watchers_new(struct watchers **ret_watchers)
 	/* Not as stat(2) has it: 20 bits of minor number. */
 	w->pipefs = major(st.st_dev) << 20 | minor(st.st_dev);
 	r = mount_of(read_end, &w->mount);
-	if (r < 0)
+	/* Where /proc is missing nobody can be looked at, but all else goes on. No mount has that
+	 * id. */
+	if (r == -ENOENT)
+		w->mount = UINT_MAX;
+	else if (r < 0)
 		return r;
 	*ret_watchers = w;
 	w = NULL;
