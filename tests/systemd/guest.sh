@@ -61,7 +61,7 @@ as() {
 }
 
 scrape() {
-	curl -sS --max-time 20 "${1:-$http}/metrics"
+	curl -sS --max-time 20 "$http/metrics"
 }
 
 # What is served, or how curl failed (7: refused).
