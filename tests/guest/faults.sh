@@ -167,8 +167,8 @@ read -r end _ < /proc/uptime
 stop_daemon
 ms=$(echo "$begin $end" | awk '{ printf "%d", ($2 - $1) * 1000 }')
 echo "# a start takes $ms ms"
-fault "kill -9 at eight moments of the start" "Nothing is left attached." "no programs, no links" \
-	"$(at_moments KILL 8 0 $((ms / 7)))" "8 status 137, 0 programs, 0 links"
+fault "kill -9 at six moments of the start" "Nothing is left attached." "no programs, no links" \
+	"$(at_moments KILL 6 0 $((ms / 5)))" "6 status 137, 0 programs, 0 links"
 fault "kill -9 while windows open and close" "Nothing is left attached." "no programs, no links" \
 	"$(at_moments KILL 3 "$ms" 700 --mode burst)" "3 status 137, 0 programs, 0 links"
 start_daemon --mode exact
@@ -180,10 +180,10 @@ fault "a restart after kill -9" "Counters start at zero, with a new start time."
 $(awk -v a="$began" -v b="$(metric $start_time)" 'BEGIN { print (b > a) }')" "$(expected anonymous 10 100 10 100); 0; 1"
 stop_daemon
 is "it ends well" "$daemon_status, $(cat /tmp/daemon.log)" "0, "
-fault "SIGTERM at six moments of the start" "It ends, and leaves nothing attached." \
+fault "SIGTERM at four moments of the start" "It ends, and leaves nothing attached." \
 	"exit status 0, or SIGTERM's before anything is attached; no programs, no links" \
-	"$(at_moments TERM 6 0 $((ms / 5)) | sed 's/status 143/status 0/; s/^1 \(.*\);5 \1$/6 \1/')" \
-	"6 status 0, 0 programs, 0 links"
+	"$(at_moments TERM 4 0 $((ms / 3)) | sed 's/status 143/status 0/; s/^1 \(.*\);3 \1$/4 \1/')" \
+	"4 status 0, 0 programs, 0 links"
 fault "SIGTERM while windows open and close" "It ends, and leaves nothing attached." "exit status 0, no programs, no links" \
 	"$(at_moments TERM 2 "$ms" 900 --mode burst)" "2 status 0, 0 programs, 0 links"
 done_testing
