@@ -332,6 +332,11 @@ bool counting_window_open(const struct counting *c)
 	return c->phase == OPEN;
 }
 
+bool counting_settled(const struct counting *c)
+{
+	return c->phase == ALWAYS || (c->phase == BETWEEN && !tracer_detaching(c->tracer));
+}
+
 double counting_hooked_operations(const struct counting *c)
 {
 	if (c->phase != ALWAYS)

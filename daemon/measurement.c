@@ -22,16 +22,15 @@
 /* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
 #define LOOK_USEC UINT64_C(1000000)
 
+/* When to look again whether programs are attached or detached. */
+#define UNSETTLED_USEC UINT64_C(50000)
+
 /* Bursts may take that share of what is allowed. */
 #define BURSTS_SHARE 0.2
 
 /* What a sample takes with its interrupt: 4.4 us on average, by what 199 and 999 Hz add to
  * instructions of pipe operations. */
 #define SAMPLE_SECONDS 4.4e-6
-
-/* Looking for watchers, at most so long at a time and so often. */
-#define WATCHERS_LIMIT_USEC    UINT64_C(20000)
-#define WATCHERS_INTERVAL_USEC UINT64_C(60000000)
 
 struct measurement {
 	struct measurement_setup setup;
@@ -48,18 +47,18 @@ struct measurement {
 	struct operation_cost cost;
 
 	struct governor_choice choice;
-	bool counted; /* something has been, at some time */
-	int refused;  /* exit code: counting is out of the question */
+	bool counted;	  /* something has been, at some time */
+	bool interrupted; /* not all of the time everything */
+	int refused;	  /* exit code: counting is out of the question */
 	char counting_reason[512];
 	char sampling_reason[256];
 
 	uint64_t look_usec; /* of the next look; CLOCK_MONOTONIC */
-	uint64_t calibration_usec, watchers_usec;
-	bool watchers_scanning;
+	uint64_t calibration_usec;
 
 	/* As of the last look. */
 	uint64_t looked_usec, operations, samples;
-	double hooked_operations, burst_seconds, pipe_cpu_seconds, fsnotify_seconds;
+	double hooked_operations, burst_seconds, pipe_cpu_seconds;
 	double operations_per_second;
 };
 
@@ -230,6 +229,7 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 		counting_stop(m);
 	if (m->calibration && !m->counting)
 		calibration_pause(m->calibration);
+	m->interrupted |= mode != MODE_EXACT;
 	if (mode != before)
 		observer_mode_changed(m->observer, monotonic_usec());
 }
@@ -406,20 +406,6 @@ static void charge_own_cost(struct measurement *m, double seconds)
 	m->samples = samples;
 }
 
-/* Looks for who watches pipes where somebody pays for it. */
-static void watchers_step(struct measurement *m, uint64_t now_usec)
-{
-	double fsnotify = accounts_fsnotify(m->accounts);
-
-	if (!m->watchers_scanning && fsnotify > m->fsnotify_seconds && now_usec >= m->watchers_usec)
-		m->watchers_scanning = true;
-	m->fsnotify_seconds = fsnotify;
-	if (m->watchers_scanning && watchers_scan(m->watchers, "/proc", WATCHERS_LIMIT_USEC) != 0) {
-		m->watchers_scanning = false;
-		m->watchers_usec = now_usec + WATCHERS_INTERVAL_USEC;
-	}
-}
-
 static void look(struct measurement *m, uint64_t now_usec)
 {
 	double seconds = (now_usec - m->looked_usec) * 1e-6;
@@ -431,7 +417,7 @@ static void look(struct measurement *m, uint64_t now_usec)
 	observer_look(m->observer, now_usec);
 	if (m->sampling)
 		sampling_refresh(m->sampling);
-	watchers_step(m, now_usec);
+	watchers_follow(m->watchers, "/proc", accounts_fsnotify(m->accounts), now_usec);
 	mode_choose(m);
 	m->look_usec = now_usec + LOOK_USEC;
 }
@@ -459,13 +445,15 @@ static bool calibrates(const struct measurement *m)
 	return m->calibration && (m->counting || m->refused);
 }
 
-/* Not while a window is open, in which A/B would be neither with the programs nor without. */
+/* Not in a window or right after one: A/B would be neither with the programs nor without. */
 static void calibration_do(struct measurement *m, uint64_t now_usec)
 {
 	bool changed;
 
-	if (m->counting && counting_window_open(m->counting))
+	if (m->counting && !counting_settled(m->counting)) {
+		m->calibration_usec = now_usec + UNSETTLED_USEC;
 		return;
+	}
 	m->calibration_usec = now_usec + calibration_step(m->calibration, now_usec, &changed);
 	if (changed)
 		costs_renew(m);
@@ -591,7 +579,8 @@ int measurement_fill(struct measurement *m, bool pid_label, struct snapshot *s)
 
 void measurement_finish(struct measurement *m, struct snapshot *s)
 {
-	if (m->sampling)
+	/* Samples and counts have to be of the same time. */
+	if (m->sampling && !m->interrupted)
 		sampling_check_costs(m->sampling, s);
 	cpu_times_fill(m->cpu_times, s);
 }

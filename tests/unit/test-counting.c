@@ -96,6 +96,12 @@ int tracer_resume(struct tracer *t)
 	return the.resume_error;
 }
 
+bool tracer_detaching(const struct tracer *t)
+{
+	(void)t;
+	return false;
+}
+
 uint64_t tracer_counted_usec(const struct tracer *t)
 {
 	return t->counted_usec;
