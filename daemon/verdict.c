@@ -96,8 +96,7 @@ static void infer_fsnotify(const struct trial *fifo, struct trial *anonymous)
 	if (fifo->state == PATH_UNKNOWN)
 		return;
 	anonymous->state = fifo->state;
-	snprintf(anonymous->reason, sizeof(anonymous->reason), "as on a FIFO, %.97s",
-		 fifo->reason);
+	snprintf(anonymous->reason, sizeof(anonymous->reason), "as on a FIFO, %.97s", fifo->reason);
 }
 
 void verdict_find(verdict_symbol_fn symbol, void *userdata, const char *const *directories,
