@@ -158,6 +158,8 @@ static int windows_begin(struct counting *c)
 	c->since_usec = monotonic_usec();
 	c->windows = 0;
 	c->operations_per_second = 0;
+	/* As far as it can be told before there was one. */
+	c->coverage = fmin(1, (double)WINDOW_USEC / c->period_usec);
 	r = book(c, &factor_one);
 	c->hooked_operations += accounts_counted(c->accounts) - c->hooked_from;
 	c->hooked_attached_usec = tracer_attached_usec(c->tracer);

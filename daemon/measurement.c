@@ -333,6 +333,8 @@ void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
 	/* What was out of the question is tried again. */
 	m->refused = 0;
 	m->counting_reason[0] = '\0';
+	if (mode != MODE_OFF)
+		sampling_start(m);
 	mode_choose(m);
 }
 
