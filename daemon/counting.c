@@ -105,6 +105,19 @@ int counting_new(uint32_t max_threads, struct accounts *accounts, struct cgroups
 	return 0;
 }
 
+_Static_assert(sizeof(((struct counting_past *)NULL)->missed) == TRACER_PROGRAMS * sizeof(uint64_t),
+	       "of each program");
+
+void counting_past(const struct counting *c, struct counting_past *ret)
+{
+	tracer_missed(c->tracer, ret->missed);
+}
+
+void counting_set_past(struct counting *c, const struct counting_past *past)
+{
+	tracer_set_missed(c->tracer, past->missed);
+}
+
 static int book(struct counting *c, const struct extrapolation_factor *factor)
 {
 	int r;

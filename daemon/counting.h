@@ -31,6 +31,13 @@ int counting_new(uint32_t max_threads, struct accounts *accounts, struct cgroups
 /* Can it be done? Everything is attached for a moment. Returns as counting_new(). */
 int counting_try(uint32_t max_threads);
 
+/* What of the counting before this one its own counters go on from. All zero: there was none. */
+struct counting_past {
+	uint64_t missed[8];
+};
+void counting_past(const struct counting *c, struct counting_past *ret);
+void counting_set_past(struct counting *c, const struct counting_past *past);
+
 /* Books what is left, and detaches everything. */
 struct counting *counting_free(struct counting *c);
 
