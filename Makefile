@@ -180,9 +180,11 @@ $(BUILD)/tests/ctl/service: tests/ctl/service.c | $(BUILD)/tests/ctl/
 $(BUILD)/tests/load/occupy: LOAD_LIBS = $(shell $(PKG_CONFIG) --libs libbpf)
 LOADS := $(patsubst tests/load/%.c,$(BUILD)/tests/load/%,$(wildcard tests/load/*.c))
 
+$(BUILD)/tests/load/modes: tests/load/series.h tests/load/subject.h
+
 $(BUILD)/tests/load/%: tests/load/%.c | $(BUILD)/tests/load/
 	$(call say,TEST,$@)
-	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) $< -pthread $(or $(LOAD_LIBS),-static) -o $@
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) $< -pthread -lm $(or $(LOAD_LIBS),-static) -o $@
 
 check-loads: $(LOADS)
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct burst_loading {
 	pthread_t thread;
@@ -13,6 +14,7 @@ struct burst_loading {
 	atomic_bool done; /* set by the thread; what follows is the thread's until then */
 	int result;
 	char reason[256];
+	double cpu_seconds;
 	struct burst *burst; /* NULL: none, or handed out */
 };
 
@@ -20,7 +22,11 @@ static void *loading_run(void *userdata)
 {
 	struct burst_loading *l = userdata;
 
+	struct timespec cpu;
+
 	l->result = burst_new(l->directories, &l->stop, l->reason, sizeof(l->reason), &l->burst);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	l->cpu_seconds = cpu.tv_sec + cpu.tv_nsec * 1e-9;
 	atomic_store(&l->done, true);
 	return NULL;
 }
@@ -60,6 +66,11 @@ int burst_loading_result(struct burst_loading *l, char *ret_reason, size_t size,
 	*ret_burst = l->burst;
 	l->burst = NULL;
 	return 0;
+}
+
+double burst_loading_cpu_seconds(const struct burst_loading *l)
+{
+	return l->cpu_seconds;
 }
 
 struct burst_loading *burst_loading_free(struct burst_loading *l)

@@ -25,6 +25,9 @@ void burst_loading_stop(struct burst_loading *l);
 int burst_loading_result(struct burst_loading *l, char *ret_reason, size_t size,
 			 struct burst **ret_burst);
 
+/* CPU time that it took; only when there is a result. */
+double burst_loading_cpu_seconds(const struct burst_loading *l);
+
 /* Stops it, and waits for that, for as long as attaching one program takes. */
 struct burst_loading *burst_loading_free(struct burst_loading *l);
 

@@ -48,6 +48,7 @@ struct calibration {
 	uint64_t interval_usec;
 	uint64_t begun_usec;	 /* of the burst */
 	uint64_t stepped_usec;	 /* last */
+	double loading_seconds;	 /* CPU time */
 	double attached_seconds; /* of those that are over */
 
 	bool ab_known;
@@ -162,10 +163,12 @@ struct calibration *calibration_free(struct calibration *c)
 
 void calibration_set_interval(struct calibration *c, double seconds)
 {
+	uint64_t begin_usec = c->due_usec - c->interval_usec;
 	double usec = seconds * 1e6;
 
 	/* Also where it is not a number. */
 	c->interval_usec = usec > INTERVAL_USEC ? fmin(usec, INTERVAL_USEC_MAX) : INTERVAL_USEC;
+	c->due_usec = begin_usec + c->interval_usec;
 }
 
 /* Detaching takes as long as attaching does. */
@@ -209,6 +212,17 @@ void calibration_operation(const struct calibration *c, struct cost_figure *ret)
 double calibration_attached_seconds(const struct calibration *c)
 {
 	return c->attached_seconds;
+}
+
+double calibration_loading_seconds(const struct calibration *c)
+{
+	return c->loading_seconds;
+}
+
+void calibration_unload(struct calibration *c)
+{
+	calibration_pause(c);
+	c->burst = burst_free(c->burst);
 }
 
 double calibration_pair_seconds(const struct calibration *c)
@@ -276,6 +290,7 @@ static uint64_t loading_look(struct calibration *c)
 
 	if (r == -EAGAIN)
 		return LOADING_LOOK_USEC;
+	c->loading_seconds += burst_loading_cpu_seconds(c->loading);
 	c->loading = burst_loading_free(c->loading);
 	if (r >= 0)
 		return burst_prepare(c);

@@ -45,6 +45,9 @@ void calibration_set_interval(struct calibration *c, double seconds);
 /* Ends a burst that has begun, without a result and without waiting for it. */
 void calibration_pause(struct calibration *c);
 
+/* Likewise, and unloads the programs; may wait a second for them to be detached. */
+void calibration_unload(struct calibration *c);
+
 /* One operation on a pipe of our own, as A/B had it last. */
 void calibration_operation(const struct calibration *c, struct cost_figure *ret);
 
@@ -56,5 +59,8 @@ const struct estimates *calibration_estimates(const struct calibration *c);
  */
 double calibration_attached_seconds(const struct calibration *c);
 double calibration_pair_seconds(const struct calibration *c);
+
+/* CPU time that loading programs of bursts has taken so far. */
+double calibration_loading_seconds(const struct calibration *c);
 
 #endif

@@ -105,6 +105,19 @@ int counting_new(uint32_t max_threads, struct accounts *accounts, struct cgroups
 	return 0;
 }
 
+_Static_assert(sizeof(((struct counting_past *)NULL)->missed) == TRACER_PROGRAMS * sizeof(uint64_t),
+	       "of each program");
+
+void counting_past(const struct counting *c, struct counting_past *ret)
+{
+	tracer_missed(c->tracer, ret->missed);
+}
+
+void counting_set_past(struct counting *c, const struct counting_past *past)
+{
+	tracer_set_missed(c->tracer, past->missed);
+}
+
 static int book(struct counting *c, const struct extrapolation_factor *factor)
 {
 	int r;
@@ -158,6 +171,8 @@ static int windows_begin(struct counting *c)
 	c->since_usec = monotonic_usec();
 	c->windows = 0;
 	c->operations_per_second = 0;
+	/* As far as it can be told before there was one. */
+	c->coverage = fmin(1, (double)WINDOW_USEC / c->period_usec);
 	r = book(c, &factor_one);
 	c->hooked_operations += accounts_counted(c->accounts) - c->hooked_from;
 	c->hooked_attached_usec = tracer_attached_usec(c->tracer);
@@ -330,6 +345,11 @@ bool counting_in_windows(const struct counting *c)
 bool counting_window_open(const struct counting *c)
 {
 	return c->phase == OPEN;
+}
+
+bool counting_settled(const struct counting *c)
+{
+	return c->phase == ALWAYS || (c->phase == BETWEEN && !tracer_detaching(c->tracer));
 }
 
 double counting_hooked_operations(const struct counting *c)

@@ -31,6 +31,13 @@ int counting_new(uint32_t max_threads, struct accounts *accounts, struct cgroups
 /* Can it be done? Everything is attached for a moment. Returns as counting_new(). */
 int counting_try(uint32_t max_threads);
 
+/* What of the counting before this one its own counters go on from. All zero: there was none. */
+struct counting_past {
+	uint64_t missed[8];
+};
+void counting_past(const struct counting *c, struct counting_past *ret);
+void counting_set_past(struct counting *c, const struct counting_past *past);
+
 /* Books what is left, and detaches everything. */
 struct counting *counting_free(struct counting *c);
 
@@ -78,9 +85,10 @@ double counting_window_cpu_seconds(const struct counting *c);
 /* Operations per second in the last window; negative before there was one. */
 double counting_window_rate(const struct counting *c);
 
-/* Are there windows, and is one open now? */
+/* Are there windows, is one open now, and are all programs attached, or all detached? */
 bool counting_in_windows(const struct counting *c);
 bool counting_window_open(const struct counting *c);
+bool counting_settled(const struct counting *c);
 
 /* Operations so far that ran with programs attached, an estimate where they did not count. */
 double counting_hooked_operations(const struct counting *c);

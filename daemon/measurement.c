@@ -1,76 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "measurement.h"
+#include "measurement-parts.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "accounts.h"
-#include "calibration.h"
-#include "cgroups.h"
-#include "counting.h"
-#include "cpu-time.h"
-#include "governor.h"
-#include "lifetime.h"
-#include "observer.h"
-#include "operation-cost.h"
 #include "pipewatch/api.h"
-#include "sampling.h"
 #include "spell.h"
 #include "util.h"
-#include "watchers.h"
 
 /* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
 #define LOOK_USEC UINT64_C(1000000)
 
+/* When to look again whether programs are attached or detached. */
+#define UNSETTLED_USEC UINT64_C(50000)
+
 /* Bursts may take that share of what is allowed. */
 #define BURSTS_SHARE 0.2
+
+/* Before there was a burst: for how long its programs are attached, loading and trying out
+ * included, and how many times as much as counting they add to an operation. */
+#define BURST_EXPECTED_SECONDS	 2
+#define BURST_EXPECTED_COUNTINGS 2
 
 /* What a sample takes with its interrupt: 4.4 us on average, by what 199 and 999 Hz add to
  * instructions of pipe operations. */
 #define SAMPLE_SECONDS 4.4e-6
-
-/* Looking for watchers, at most so long at a time and so often. */
-#define WATCHERS_LIMIT_USEC    UINT64_C(20000)
-#define WATCHERS_INTERVAL_USEC UINT64_C(60000000)
-
-struct measurement {
-	struct measurement_setup setup;
-	struct accounts *accounts;
-	struct cgroups *cgroups;
-	struct lifetime lifetime;
-	struct calibration *calibration;
-	struct counting *counting; /* NULL: nothing is counted */
-	struct sampling *sampling; /* NULL: nothing is sampled */
-	struct watchers *watchers;
-	struct governor *governor;
-	struct observer *observer;
-	struct cpu_times *cpu_times;
-	struct operation_cost cost;
-
-	struct governor_choice choice;
-	bool counted; /* something has been, at some time */
-	int refused;  /* exit code: counting is out of the question */
-	char counting_reason[512];
-	char sampling_reason[256];
-
-	uint64_t look_usec; /* of the next look; CLOCK_MONOTONIC */
-	uint64_t calibration_usec, watchers_usec;
-	bool watchers_scanning;
-
-	/* As of the last look. */
-	uint64_t looked_usec, operations, samples;
-	double hooked_operations, burst_seconds, pipe_cpu_seconds, fsnotify_seconds;
-	double operations_per_second;
-};
-
-/* Why nothing has been counted yet. */
-static const char *counting_reason(const struct measurement *m)
-{
-	if (m->counting_reason[0])
-		return m->counting_reason;
-	return m->setup.mode == MODE_OFF ? "The mode is off: nothing is attached."
-					 : "The mode is profile: nothing is counted.";
-}
 
 static bool mode_counts(enum snapshot_mode mode)
 {
@@ -113,6 +67,7 @@ static int counting_start(struct measurement *m)
 		m->refused = failure_explain(&m->setup, r, reason, size);
 		return r;
 	}
+	counting_set_past(m->counting, &m->past);
 	m->counted = true;
 	m->hooked_operations = 0;
 	counting_set_cost(m->counting, m->cost.counting.seconds, m->cost.ratio);
@@ -121,6 +76,9 @@ static int counting_start(struct measurement *m)
 
 static void counting_stop(struct measurement *m)
 {
+	if (!m->counting)
+		return;
+	counting_past(m->counting, &m->past);
 	m->counting = counting_free(m->counting);
 }
 
@@ -145,6 +103,7 @@ static void sampling_stop(struct measurement *m, const char *reason)
 	if (!m->sampling)
 		return;
 	sampling_collect(m->sampling, monotonic_usec());
+	m->sampling_lost += sampling_lost(m->sampling);
 	m->sampling = sampling_free(m->sampling);
 	snprintf(m->sampling_reason, sizeof(m->sampling_reason), "%s", reason);
 }
@@ -228,8 +187,11 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 		counting_set_period(m->counting, m->choice.period_seconds * 1e6);
 	else
 		counting_stop(m);
-	if (m->calibration && !m->counting)
+	if (m->calibration && mode == MODE_OFF)
+		calibration_unload(m->calibration);
+	else if (m->calibration && !m->counting)
 		calibration_pause(m->calibration);
+	m->interrupted |= mode != MODE_EXACT;
 	if (mode != before)
 		observer_mode_changed(m->observer, monotonic_usec());
 }
@@ -244,6 +206,8 @@ static void mode_choose(struct measurement *m)
 
 		facts_gather(m, monotonic_usec(), &facts);
 		governor_choose(m->governor, &facts, &m->choice);
+		if (m->choice.mode != before || !m->mode_reason[0])
+			memcpy(m->mode_reason, m->choice.reason, sizeof(m->mode_reason));
 		choice_apply(m, before);
 		if (!mode_counts(m->choice.mode) || m->counting)
 			break;
@@ -283,6 +247,7 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 	if (r < 0)
 		return r;
 	operation_cost_init(&m->cost);
+	m->burst_seconds = BURST_EXPECTED_SECONDS;
 	if (setup->mode != MODE_OFF && sampling_start(m) == -ENOMEM)
 		return -ENOMEM;
 	mode_choose(m);
@@ -332,20 +297,23 @@ void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
 	m->setup.mode = mode;
 	/* What was out of the question is tried again. */
 	m->refused = 0;
-	m->counting_reason[0] = '\0';
+	m->counting_reason[0] = m->mode_reason[0] = '\0';
+	if (mode != MODE_OFF)
+		sampling_start(m);
 	mode_choose(m);
 }
 
 void measurement_set_budget(struct measurement *m, double ratio)
 {
 	m->setup.budget_ratio = ratio;
+	m->mode_reason[0] = '\0';
 	mode_choose(m);
 }
 
 enum snapshot_mode measurement_mode(const struct measurement *m, const char **ret_reason)
 {
 	*ret_reason = m->counting_reason[0] && m->setup.mode != MODE_PROFILE ? m->counting_reason
-									     : m->choice.reason;
+									     : m->mode_reason;
 	return m->choice.mode;
 }
 
@@ -367,11 +335,14 @@ static double rate_find(struct measurement *m, double seconds)
 	return m->cost.operation.known ? sampled / m->cost.operation.seconds / seconds : 0;
 }
 
-/* What a burst costs everybody while its programs are attached, on top of our own time. */
-static double burst_cost(const struct measurement *m, double attached_seconds)
+/* What a burst costs everybody while its programs are attached, on top of our own time. Before
+ * there was one, what is to be expected. */
+static double burst_cost(const struct measurement *m)
 {
-	return m->operations_per_second * attached_seconds *
-	       calibration_pair_seconds(m->calibration);
+	double pair = calibration_pair_seconds(m->calibration);
+
+	return m->operations_per_second * m->burst_seconds *
+	       (pair > 0 ? pair : BURST_EXPECTED_COUNTINGS * m->cost.counting.seconds);
 }
 
 /* What the budget is a share of, in seconds per second. */
@@ -389,35 +360,26 @@ static void charge_own_cost(struct measurement *m, double seconds)
 				    : m->hooked_operations;
 	double bursts = m->calibration ? calibration_attached_seconds(m->calibration) : 0;
 	uint64_t samples = m->sampling ? sampling_taken(m->sampling) : m->samples;
+	double loading = 0;
 
 	observer_charge(m->observer, OBSERVER_PROGRAMS,
 			(hooked - m->hooked_operations) * m->cost.counting.seconds);
 	observer_charge(m->observer, OBSERVER_SAMPLING, (samples - m->samples) * SAMPLE_SECONDS);
-	if (bursts > m->burst_seconds) {
-		observer_charge(m->observer, OBSERVER_BURSTS,
-				burst_cost(m, bursts - m->burst_seconds));
+	if (bursts > m->bursts_seconds) {
+		m->burst_seconds = bursts - m->bursts_seconds;
+		observer_charge(m->observer, OBSERVER_BURSTS, burst_cost(m));
+	}
+	if (m->calibration) {
+		loading = calibration_loading_seconds(m->calibration);
+		observer_window(m->observer, loading - m->loading_seconds);
 		calibration_set_interval(m->calibration,
-					 burst_cost(m, bursts - m->burst_seconds) /
-						 (BURSTS_SHARE * m->choice.allowed));
+					 burst_cost(m) / (BURSTS_SHARE * m->choice.allowed));
 	}
 	observer_pipe_time(m->observer, budget_base(m) * seconds);
 	m->hooked_operations = hooked;
-	m->burst_seconds = bursts;
+	m->bursts_seconds = bursts;
+	m->loading_seconds = loading;
 	m->samples = samples;
-}
-
-/* Looks for who watches pipes where somebody pays for it. */
-static void watchers_step(struct measurement *m, uint64_t now_usec)
-{
-	double fsnotify = accounts_fsnotify(m->accounts);
-
-	if (!m->watchers_scanning && fsnotify > m->fsnotify_seconds && now_usec >= m->watchers_usec)
-		m->watchers_scanning = true;
-	m->fsnotify_seconds = fsnotify;
-	if (m->watchers_scanning && watchers_scan(m->watchers, "/proc", WATCHERS_LIMIT_USEC) != 0) {
-		m->watchers_scanning = false;
-		m->watchers_usec = now_usec + WATCHERS_INTERVAL_USEC;
-	}
 }
 
 static void look(struct measurement *m, uint64_t now_usec)
@@ -431,7 +393,7 @@ static void look(struct measurement *m, uint64_t now_usec)
 	observer_look(m->observer, now_usec);
 	if (m->sampling)
 		sampling_refresh(m->sampling);
-	watchers_step(m, now_usec);
+	watchers_follow(m->watchers, "/proc", accounts_fsnotify(m->accounts), now_usec);
 	mode_choose(m);
 	m->look_usec = now_usec + LOOK_USEC;
 }
@@ -459,13 +421,15 @@ static bool calibrates(const struct measurement *m)
 	return m->calibration && (m->counting || m->refused);
 }
 
-/* Not while a window is open, in which A/B would be neither with the programs nor without. */
+/* Not in a window or right after one: A/B would be neither with the programs nor without. */
 static void calibration_do(struct measurement *m, uint64_t now_usec)
 {
 	bool changed;
 
-	if (m->counting && counting_window_open(m->counting))
+	if (m->counting && !counting_settled(m->counting)) {
+		m->calibration_usec = now_usec + UNSETTLED_USEC;
 		return;
+	}
 	m->calibration_usec = now_usec + calibration_step(m->calibration, now_usec, &changed);
 	if (changed)
 		costs_renew(m);
@@ -536,62 +500,4 @@ void measurement_missing(const struct measurement *m,
 {
 	if (m->counting)
 		counting_missing(m->counting, each, userdata);
-}
-
-static void fill_unit_costs(const struct measurement *m, struct snapshot *s)
-{
-	if (m->calibration) {
-		memcpy(s->unit_costs, calibration_estimates(m->calibration)->updates,
-		       sizeof(s->unit_costs));
-		return;
-	}
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		for (int kind = 0; kind < UPDATE_KINDS; kind++)
-			cost_estimate_unknown(&s->unit_costs[pipe][kind],
-					      m->choice.mode == MODE_PROFILE
-						      ? "The mode is profile: nothing is timed."
-						      : "The mode is off: nothing is measured.");
-}
-
-static void fill_observer(const struct measurement *m, struct snapshot_observer *ret)
-{
-	ret->operation = m->cost.operation;
-	ret->counting = m->cost.counting;
-	observer_fill(m->observer, ret);
-	memcpy(ret->predicted, m->choice.predicted, sizeof(ret->predicted));
-	ret->allowed = m->choice.allowed;
-}
-
-int measurement_fill(struct measurement *m, bool pid_label, struct snapshot *s)
-{
-	const char *reason;
-	int r;
-
-	s->mode = measurement_mode(m, &reason);
-	s->configured_mode = m->setup.mode;
-	s->mode_reason = snapshot_string(s, reason);
-	s->budget_ratio = m->setup.budget_ratio;
-	s->counting = m->counted;
-	s->counting_reason = snapshot_string(s, m->counted ? "" : counting_reason(m));
-	s->sampling = m->sampling;
-	s->sampling_reason = snapshot_string(s, m->sampling ? "" : m->sampling_reason);
-	if (!s->mode_reason || !s->counting_reason || !s->sampling_reason)
-		return -ENOMEM;
-	fill_unit_costs(m, s);
-	fill_observer(m, &s->observer);
-	if (m->sampling)
-		sampling_fill(m->sampling, s);
-	r = watchers_fill(m->watchers, s);
-	if (r >= 0 && m->counting)
-		r = counting_fill(m->counting, m->cost.run_seconds, s);
-	if (r >= 0)
-		r = accounts_fill(m->accounts, m->setup.boot_usec, pid_label, s);
-	return r;
-}
-
-void measurement_finish(struct measurement *m, struct snapshot *s)
-{
-	if (m->sampling)
-		sampling_check_costs(m->sampling, s);
-	cpu_times_fill(m->cpu_times, s);
 }

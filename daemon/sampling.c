@@ -224,11 +224,15 @@ uint64_t sampling_taken(const struct sampling *s)
 	return sampler_taken(s->sampler);
 }
 
+uint64_t sampling_lost(const struct sampling *s)
+{
+	return sampler_lost(s->sampler);
+}
+
 void sampling_fill(const struct sampling *s, struct snapshot *out)
 {
 	for (int kind = 0; kind < UPDATE_KINDS; kind++)
 		out->sampling_sees[kind] = sampler_sees(s->sampler, kind);
-	out->sampling_lost = sampler_lost(s->sampler);
 }
 
 /* The kind of pipe that nearly all updates of @kind are of; PIPE_KINDS: none. */

@@ -30,6 +30,8 @@ enum program {
 	PROGRAMS,
 };
 
+_Static_assert((int)PROGRAMS == TRACER_PROGRAMS, "what others see");
+
 #define LOG_BYTES 16384
 
 struct tracer {
@@ -39,6 +41,7 @@ struct tracer {
 	bool wanted[PROGRAMS]; /* has a hook on this kernel and has not failed to load */
 	char *logs[PROGRAMS];  /* the verifier's, LOG_BYTES each */
 	bool paused;
+	uint64_t missed_before[PROGRAMS];
 	struct spell counted, attached;
 	struct detachment detachment;
 };
@@ -411,6 +414,11 @@ int tracer_resume(struct tracer *t)
 	return r;
 }
 
+bool tracer_detaching(const struct tracer *t)
+{
+	return t->paused && !detachment_end_usec(&t->detachment);
+}
+
 uint64_t tracer_counted_usec(const struct tracer *t)
 {
 	return spell_usec(&t->counted, monotonic_usec());
@@ -493,6 +501,23 @@ static int program_missed(const struct tracer *t, int p, uint64_t *ret_missed)
 	return 0;
 }
 
+void tracer_missed(const struct tracer *t, uint64_t ret_runs[TRACER_PROGRAMS])
+{
+	for (int p = 0; p < PROGRAMS; p++) {
+		uint64_t missed = 0;
+
+		/* What cannot be read counts as none, as on kernels that skip none. */
+		if (t->wanted[p])
+			program_missed(t, p, &missed);
+		ret_runs[p] = t->missed_before[p] + missed;
+	}
+}
+
+void tracer_set_missed(struct tracer *t, const uint64_t runs[TRACER_PROGRAMS])
+{
+	memcpy(t->missed_before, runs, sizeof(t->missed_before));
+}
+
 int tracer_fill(const struct tracer *t, const double run_seconds[2], struct snapshot *s)
 {
 	struct snapshot_loss *loss;
@@ -511,9 +536,10 @@ int tracer_fill(const struct tracer *t, const double run_seconds[2], struct snap
 		out->reason = snapshot_string(s, program->attached ? "" : program->reason);
 		if (!out->reason)
 			return -ENOMEM;
-		r = program->attached ? program_missed(t, p, &out->missed) : 0;
+		r = t->wanted[p] ? program_missed(t, p, &out->missed) : 0;
 		if (r < 0 && r != -EOPNOTSUPP)
 			return r;
+		out->missed += t->missed_before[p];
 		if (p != PROGRAM_READ && p != PROGRAM_WRITE)
 			continue;
 		lost += out->missed;

@@ -65,6 +65,9 @@ void tracer_pause(struct tracer *t);
  * and then nothing is counted. */
 int tracer_resume(struct tracer *t);
 
+/* Is what was paused still being detached? */
+bool tracer_detaching(const struct tracer *t);
+
 /*
  * For how long operations have been counted so far, and for how long the programs that count have
  * been attached, which attaching and detaching make longer. Microseconds.
@@ -77,6 +80,12 @@ void tracer_counting_fds(const struct tracer *t, int ret_fds[2]);
 
 const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n);
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret);
+
+/* Runs that the kernel skipped so far, by program, and those of tracers before this one, which are
+ * added to them: they never fall. */
+#define TRACER_PROGRAMS 8
+void tracer_missed(const struct tracer *t, uint64_t ret_runs[TRACER_PROGRAMS]);
+void tracer_set_missed(struct tracer *t, const uint64_t runs[TRACER_PROGRAMS]);
 
 /*
  * Appends the programs to @s, those that count with how long they run (reads, writes; 0: not

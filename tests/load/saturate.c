@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * saturate [-p] [-n COMM] SECONDS: does nothing but pipe operations of one byte for so long, in
- * turns on one pipe, or (-p) as a ping-pong between two processes, and says how many: reads and
- * writes of this process, and how long it really took.
+ * saturate [-p] [-r RATE] [-n COMM] SECONDS: does nothing but pipe operations of one byte for so
+ * long, in turns on one pipe, or (-p) as a ping-pong between two processes, and says how many:
+ * reads and writes of this process, and how long it really took. With -r it makes so many turns, of
+ * one write and one read, a second, and sleeps in between.
  */
 #include <errno.h>
 #include <signal.h>
@@ -51,6 +52,16 @@ static bool get(int fd)
 	return n == 1;
 }
 
+/* Sleeps until @turns at @rate take that long. */
+static void pace(double begin, uint64_t turns, double rate)
+{
+	double until = begin + turns / rate;
+	struct timespec t = { (time_t)until, (long)((until - (time_t)until) * 1e9) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
 /* Sends back each byte until there are no more. */
 static pid_t echo_begin(int there[2], int back[2])
 {
@@ -73,13 +84,15 @@ int main(int argc, char *argv[])
 {
 	bool ping_pong = false;
 	int there[2], back[2], option;
-	double begin, seconds;
+	double begin, seconds, rate = 0;
 	uint64_t n = 0;
 	pid_t echo = 0;
 
-	while ((option = getopt(argc, argv, "pn:")) >= 0) {
+	while ((option = getopt(argc, argv, "pr:n:")) >= 0) {
 		if (option == 'p')
 			ping_pong = true;
+		else if (option == 'r')
+			rate = strtod(optarg, NULL);
 		else if (option == 'n')
 			prctl(PR_SET_NAME, optarg);
 		else
@@ -87,7 +100,7 @@ int main(int argc, char *argv[])
 	}
 	seconds = optind + 1 == argc ? strtod(argv[optind], NULL) : 0;
 	if (!(seconds > 0)) {
-		fprintf(stderr, "usage: saturate [-p] [-n COMM] SECONDS\n");
+		fprintf(stderr, "usage: saturate [-p] [-r RATE] [-n COMM] SECONDS\n");
 		return 64;
 	}
 	if (pipe(there) < 0 || pipe(back) < 0)
@@ -101,6 +114,8 @@ int main(int argc, char *argv[])
 			get(ping_pong ? back[0] : there[0]);
 		}
 		n += BATCH;
+		if (rate > 0)
+			pace(begin, n, rate);
 	} while (now() - begin < seconds);
 	printf("reads %llu writes %llu seconds %.6f\n", (unsigned long long)n,
 	       (unsigned long long)n, now() - begin);

@@ -2,7 +2,7 @@
 # shellcheck shell=dash
 #
 # A reload takes a good configuration and leaves a bad one alone.
-# Results: 9
+# Results: 14
 
 systemctl start pipewatchd
 main=$(property MainPID)
@@ -29,3 +29,21 @@ is "the service, too" "$(state), $(property MainPID)" "active, running, $main"
 rm $settings/*
 systemctl reload pipewatchd
 ok "a reload without the files goes back to the default" within_is 10 200 answers
+
+# What is told on the bus: once, all that changed together, and no more as long as nothing does.
+busctl monitor --json=short --match \
+	"type='signal',path='/org/pipewatch1',member='PropertiesChanged'" > signals 2> monitoring &
+monitor=$!
+ok "the bus is listened to" within 20 grep -q Monitoring monitoring
+setting 10-mode << END
+[Measurement]
+Mode=burst
+END
+systemctl reload pipewatchd
+ok "a change of mode is told" within 20 grep -q '"Mode":{"type":"s","data":"burst"}' signals
+sleep 25
+kill $monitor
+is "once" "$(grep -c '"Mode":' signals)" 1
+is "with the mode asked for, and the reasons" "$(grep '"Mode":' signals | grep -oE '"[A-Za-z]*":\{"type":"s"' |
+	tr -cd 'A-Za-z\n' | sed 's/types$//' | sort | paste -sd ' ')" "ConfiguredMode CoverageReason Mode ModeReason"
+is "and nothing after it" "$(sed -n '/"Mode":/,$p' signals | tail -n +2)" ""

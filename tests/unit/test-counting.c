@@ -96,6 +96,24 @@ int tracer_resume(struct tracer *t)
 	return the.resume_error;
 }
 
+void tracer_missed(const struct tracer *t, uint64_t ret_runs[TRACER_PROGRAMS])
+{
+	(void)t;
+	memset(ret_runs, 0, TRACER_PROGRAMS * sizeof(*ret_runs));
+}
+
+void tracer_set_missed(struct tracer *t, const uint64_t runs[TRACER_PROGRAMS])
+{
+	(void)t;
+	(void)runs;
+}
+
+bool tracer_detaching(const struct tracer *t)
+{
+	(void)t;
+	return false;
+}
+
 uint64_t tracer_counted_usec(const struct tracer *t)
 {
 	return t->counted_usec;

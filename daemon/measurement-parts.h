@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What measurement.c and measurement-fill.c share: nobody else includes it. */
+#ifndef PIPEWATCH_MEASUREMENT_PARTS_H
+#define PIPEWATCH_MEASUREMENT_PARTS_H
+
+#include "accounts.h"
+#include "calibration.h"
+#include "cgroups.h"
+#include "counting.h"
+#include "cpu-time.h"
+#include "governor.h"
+#include "lifetime.h"
+#include "measurement.h"
+#include "observer.h"
+#include "operation-cost.h"
+#include "sampling.h"
+#include "watchers.h"
+
+struct measurement {
+	struct measurement_setup setup;
+	struct accounts *accounts;
+	struct cgroups *cgroups;
+	struct lifetime lifetime;
+	struct calibration *calibration;
+	struct counting *counting; /* NULL: nothing is counted */
+	struct sampling *sampling; /* NULL: nothing is sampled */
+	struct watchers *watchers;
+	struct governor *governor;
+	struct observer *observer;
+	struct cpu_times *cpu_times;
+	struct operation_cost cost;
+	/* Of what was freed, for counters that go on. */
+	struct counting_past past;
+	uint64_t sampling_lost;
+
+	struct governor_choice choice;
+	/* As of the last change: the figures in it move all the time, which is no change of state.
+	 */
+	char mode_reason[256];
+	bool counted;	  /* something has been, at some time */
+	bool interrupted; /* not all of the time everything */
+	int refused;	  /* exit code: counting is out of the question */
+	char counting_reason[512];
+	char sampling_reason[256];
+
+	uint64_t look_usec; /* of the next look; CLOCK_MONOTONIC */
+	uint64_t calibration_usec;
+
+	/* As of the last look. */
+	uint64_t looked_usec, operations, samples;
+	double hooked_operations, bursts_seconds, loading_seconds, pipe_cpu_seconds;
+	double operations_per_second;
+	double burst_seconds; /* for which the programs of the last burst were attached */
+};
+
+#endif
