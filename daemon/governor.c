@@ -346,7 +346,12 @@ static bool too_much(struct governor *g, const struct prospect *p, double cost)
 static void credit_update(struct governor *g, const struct prospect *p)
 {
 	double now = p->facts->now_seconds, most = GOVERNOR_CREDIT_SEC * p->allowed;
-	double used = g->mode == MODE_EXACT ? p->counting : 0;
+	double used = 0;
+
+	if (g->mode == MODE_EXACT)
+		used = p->counting;
+	else if (g->mode == MODE_BURST)
+		used = p->window / p->period_seconds;
 
 	if (g->chosen_seconds == NEVER)
 		g->credit_seconds = most;
