@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -40,8 +41,9 @@ struct burst {
 	struct burst_cost cost; /* as calibrated at the start */
 	/* Why a part of a call cannot be timed; "": it can. */
 	char no_part[BURST_CALLS][BURST_PARTS][128];
-	uint64_t missed; /* before this window */
-	pid_t child;	 /* to which the programs are attached; 0: none */
+	uint64_t missed;      /* before this window */
+	pid_t child;	      /* to which the programs are attached; 0: none */
+	double child_seconds; /* CPU time of those that have ended */
 	struct burst_times times;
 };
 
@@ -442,10 +444,22 @@ static void child_kill(struct burst *b)
 /* Is there none any more? With @options WNOHANG, without waiting for that. */
 static bool child_reap(struct burst *b, int options)
 {
-	if (b->child > 0 && waitpid(b->child, NULL, options) == 0)
+	struct rusage usage = {};
+
+	if (b->child <= 0)
+		return true;
+	if (wait4(b->child, NULL, options, &usage) == 0)
 		return false;
+	b->child_seconds += usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+			    (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 	b->child = 0;
 	return true;
+}
+
+double burst_cpu_seconds(struct burst *b)
+{
+	child_reap(b, WNOHANG);
+	return b->child_seconds;
 }
 
 struct burst *burst_free(struct burst *b)

@@ -72,4 +72,7 @@ int burst_end(struct burst *b, struct burst_result *ret);
 /* Likewise, at whatever point, without a result. */
 void burst_cancel(struct burst *b);
 
+/* CPU time so far of the children that attached and detached, as far as they have ended. */
+double burst_cpu_seconds(struct burst *b);
+
 #endif

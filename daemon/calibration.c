@@ -46,10 +46,11 @@ struct calibration {
 	uint64_t window_usec; /* when it opened */
 	uint64_t due_usec;
 	uint64_t interval_usec;
-	uint64_t begun_usec;	 /* of the burst */
-	uint64_t stepped_usec;	 /* last */
-	double loading_seconds;	 /* CPU time */
-	double attached_seconds; /* of those that are over */
+	uint64_t begun_usec;	  /* of the burst */
+	uint64_t stepped_usec;	  /* last */
+	double loading_seconds;	  /* CPU time */
+	double attaching_seconds; /* likewise, of bursts that are unloaded */
+	double attached_seconds;  /* of those that are over */
 
 	bool ab_known;
 	char ab_reason[128];
@@ -219,10 +220,23 @@ double calibration_loading_seconds(const struct calibration *c)
 	return c->loading_seconds;
 }
 
+double calibration_attaching_seconds(const struct calibration *c)
+{
+	return c->attaching_seconds + (c->burst ? burst_cpu_seconds(c->burst) : 0);
+}
+
+/* What its last child takes to end is lost. */
+static void burst_unload(struct calibration *c)
+{
+	if (c->burst)
+		c->attaching_seconds += burst_cpu_seconds(c->burst);
+	c->burst = burst_free(c->burst);
+}
+
 void calibration_unload(struct calibration *c)
 {
 	calibration_pause(c);
-	c->burst = burst_free(c->burst);
+	burst_unload(c);
 }
 
 double calibration_pair_seconds(const struct calibration *c)
@@ -263,7 +277,7 @@ static uint64_t loading_begin(struct calibration *c)
 	int r;
 
 	/* Its child, if any, was ended long ago: this does not wait. */
-	c->burst = burst_free(c->burst);
+	burst_unload(c);
 	c->burst_stale = false;
 	if (!c->loading) {
 		r = burst_loading_new(c->directories, &c->loading);

@@ -60,7 +60,9 @@ const struct estimates *calibration_estimates(const struct calibration *c);
 double calibration_attached_seconds(const struct calibration *c);
 double calibration_pair_seconds(const struct calibration *c);
 
-/* CPU time that loading programs of bursts has taken so far. */
+/* CPU time of ours so far: that loading programs of bursts took, and that attaching and detaching
+ * them did. */
 double calibration_loading_seconds(const struct calibration *c);
+double calibration_attaching_seconds(const struct calibration *c);
 
 #endif

@@ -48,9 +48,12 @@ struct measurement {
 
 	/* As of the last look. */
 	uint64_t looked_usec, operations, samples;
-	double hooked_operations, bursts_seconds, loading_seconds, pipe_cpu_seconds;
+	double hooked_operations, pipe_cpu_seconds;
+	double bursts_seconds, loading_seconds, attaching_seconds;
 	double operations_per_second;
-	double burst_seconds; /* for which the programs of the last burst were attached */
+	double burst_cpu_seconds; /* what the last burst took of ours; before there was one, nothing
+				   */
+	double burst_seconds;	  /* for which the programs of the last burst were attached */
 };
 
 #endif

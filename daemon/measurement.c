@@ -354,31 +354,46 @@ static double budget_base(const struct measurement *m)
 	return pipe > least ? pipe : least;
 }
 
-static void charge_own_cost(struct measurement *m, double seconds)
+/*
+ * Bursts have a share of their own of what is allowed: the next one is put off until it fits. So
+ * what they take of our own time is none of what goes on all the time.
+ */
+static void charge_calibration(struct measurement *m)
 {
-	double hooked = m->counting ? counting_hooked_operations(m->counting)
-				    : m->hooked_operations;
-	double bursts = m->calibration ? calibration_attached_seconds(m->calibration) : 0;
-	uint64_t samples = m->sampling ? sampling_taken(m->sampling) : m->samples;
-	double loading = 0;
+	double bursts, loading, attaching;
 
-	observer_charge(m->observer, OBSERVER_PROGRAMS,
-			(hooked - m->hooked_operations) * m->cost.counting.seconds);
-	observer_charge(m->observer, OBSERVER_SAMPLING, (samples - m->samples) * SAMPLE_SECONDS);
+	if (!m->calibration)
+		return;
+	bursts = calibration_attached_seconds(m->calibration);
+	loading = calibration_loading_seconds(m->calibration);
+	attaching = calibration_attaching_seconds(m->calibration);
 	if (bursts > m->bursts_seconds) {
 		m->burst_seconds = bursts - m->bursts_seconds;
 		observer_charge(m->observer, OBSERVER_BURSTS, burst_cost(m));
 	}
-	if (m->calibration) {
-		loading = calibration_loading_seconds(m->calibration);
-		observer_window(m->observer, loading - m->loading_seconds);
-		calibration_set_interval(m->calibration,
-					 burst_cost(m) / (BURSTS_SHARE * m->choice.allowed));
-	}
-	observer_pipe_time(m->observer, budget_base(m) * seconds);
-	m->hooked_operations = hooked;
+	if (attaching > m->attaching_seconds)
+		m->burst_cpu_seconds = attaching - m->attaching_seconds;
+	observer_window(m->observer,
+			loading - m->loading_seconds + attaching - m->attaching_seconds);
+	calibration_set_interval(m->calibration, (burst_cost(m) + m->burst_cpu_seconds) /
+							 (BURSTS_SHARE * m->choice.allowed));
 	m->bursts_seconds = bursts;
 	m->loading_seconds = loading;
+	m->attaching_seconds = attaching;
+}
+
+static void charge_own_cost(struct measurement *m, double seconds)
+{
+	double hooked = m->counting ? counting_hooked_operations(m->counting)
+				    : m->hooked_operations;
+	uint64_t samples = m->sampling ? sampling_taken(m->sampling) : m->samples;
+
+	observer_charge(m->observer, OBSERVER_PROGRAMS,
+			(hooked - m->hooked_operations) * m->cost.counting.seconds);
+	observer_charge(m->observer, OBSERVER_SAMPLING, (samples - m->samples) * SAMPLE_SECONDS);
+	charge_calibration(m);
+	observer_pipe_time(m->observer, budget_base(m) * seconds);
+	m->hooked_operations = hooked;
 	m->samples = samples;
 }
 
