@@ -298,14 +298,14 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 		       &sizes)) {
 		if (!exited && !slot_of_main_thread(c, slot))
 			slot_identify_by_process(c, slot, b);
-		account_book(c->accounts, b->account, pipe, &counts, &sizes);
+		r = account_book(c->accounts, b->account, pipe, &counts, &sizes);
 	}
 	if (exited) {
 		if (slot->flags & WIRE_SLOT_PROCESS_EXITED)
 			account_close(c->accounts, b->account, c->now_usec);
 		slot_free(c, slot, b);
 	}
-	return 0;
+	return r;
 }
 
 typedef int (*slot_fn)(struct collector *c, struct wire_slot *slot, uint32_t key);

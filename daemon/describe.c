@@ -392,7 +392,7 @@ static void write_processes(struct writer *w)
 		end(w, "}");
 	}
 	end(w, "]");
-	write_number(w, "processes_omitted", w->s->n_processes - n);
+	write_number(w, "processes_omitted", w->s->n_processes - n + w->s->n_unlisted);
 }
 
 static void write_watchers(struct writer *w)

@@ -22,6 +22,9 @@
 #include "service.h"
 #include "util.h"
 
+/* A block of this size is the kernel's again as soon as it is freed. */
+#define LARGE_BYTES (128 * 1024)
+
 struct daemon {
 	const struct options *options;
 	struct config *config;
@@ -90,7 +93,7 @@ static void tell_states(struct daemon *d)
 {
 	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
 
-	if (d->bus && service_get(d->service, &s) >= 0)
+	if (d->bus && service_get(d->service, &(struct snapshot_wish){}, &s) >= 0)
 		bus_states_changed(d->bus, s);
 }
 
@@ -374,6 +377,9 @@ int main(int argc, char **argv)
 	_cleanup_(daemon_stop) struct daemon d = {};
 	int r;
 
+	/* Else the first large block that is freed makes malloc(3) keep all that follow. */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 	r = options_parse(argc, argv, &options);
 	if (r == -EINVAL)
 		return PIPEWATCH_EXIT_USAGE;

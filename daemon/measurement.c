@@ -46,8 +46,9 @@ struct measurement {
 	struct operation_cost cost;
 
 	struct governor_choice choice;
-	bool counted; /* something has been, at some time */
-	int refused;  /* exit code: counting is out of the question */
+	bool counted;	       /* something has been, at some time */
+	int refused;	       /* exit code: counting is out of the question */
+	bool sampling_refused; /* likewise */
 	char counting_reason[512];
 	char sampling_reason[256];
 
@@ -127,14 +128,16 @@ static int sampling_start(struct measurement *m)
 {
 	int r;
 
-	if (m->sampling)
+	if (m->sampling || m->sampling_refused)
 		return 0;
+	m->sampling_refused = true;
 	/* Where bpf(2) is out of the question it must not be called at all. */
 	if (m->setup.refusal(m->setup.userdata, 0, m->sampling_reason, sizeof(m->sampling_reason)))
 		return -EPERM;
 	m->samples = 0;
 	r = sampling_new(m->setup.sample_frequency_hz, m->setup.max_threads, m->accounts,
 			 m->cgroups, m->sampling_reason, sizeof(m->sampling_reason), &m->sampling);
+	m->sampling_refused = r < 0;
 	return r;
 }
 
@@ -332,6 +335,7 @@ void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
 	m->setup.mode = mode;
 	/* What was out of the question is tried again. */
 	m->refused = 0;
+	m->sampling_refused = false;
 	m->counting_reason[0] = '\0';
 	mode_choose(m);
 }
@@ -555,7 +559,8 @@ static void fill_observer(const struct measurement *m, struct snapshot_observer 
 	ret->allowed = m->choice.allowed;
 }
 
-int measurement_fill(struct measurement *m, bool pid_label, struct snapshot *s)
+int measurement_fill(struct measurement *m, bool pid_label, const struct snapshot_wish *wish,
+		     struct snapshot *s)
 {
 	const char *reason;
 	int r;
@@ -578,7 +583,7 @@ int measurement_fill(struct measurement *m, bool pid_label, struct snapshot *s)
 	if (r >= 0 && m->counting)
 		r = counting_fill(m->counting, m->cost.run_seconds, s);
 	if (r >= 0)
-		r = accounts_fill(m->accounts, m->setup.boot_usec, pid_label, s);
+		r = accounts_fill(m->accounts, m->setup.boot_usec, pid_label, wish, s);
 	return r;
 }
 

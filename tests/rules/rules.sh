@@ -135,9 +135,9 @@ rule arrows "the layers below the service are known to it alone"
 rule_arrows() {
 	only 'collector\.h' 'collector\.c|counting\.c'
 	only 'tracer\.h' 'tracer\.c|collector\.c|counting\.c'
-	only 'accounts-books\.h' 'accounts\.c|accounts-fill\.c'
+	only 'accounts-books\.h' 'accounts(-[a-z]+)?\.c'
 	# What was sampled is booked as what was counted is.
-	only 'accounts\.h' 'accounts\.c|accounts-fill\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
+	only 'accounts\.h' 'accounts(-[a-z]+)?\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
 	only 'cgroups\.h' 'cgroups\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
 	only 'counting\.h' 'counting\.c|measurement\.c'
 	only 'sampler\.h' 'sampler\.c|sampling\.c'
@@ -152,7 +152,7 @@ rule_arrows() {
 
 rule pure "the model needs neither libbpf nor systemd nor HTTP"
 rule_pure() {
-	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling|governor|observer|cpu-time|watchers|extrapolation)\.c ' |
+	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts(-[a-z]+)?|sparse-sizes|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling|governor|observer|cpu-time|watchers|extrapolation)\.c ' |
 		grep -E ' .*/(bpf|systemd)/| .*microhttpd\.h'
 }
 
