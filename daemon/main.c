@@ -4,7 +4,6 @@
  * that goes wrong anywhere is logged here, once.
  */
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -16,14 +15,12 @@
 #include "config.h"
 #include "http.h"
 #include "log.h"
+#include "memory.h"
 #include "options.h"
 #include "pipewatch/api.h"
 #include "privilege.h"
 #include "service.h"
 #include "util.h"
-
-/* A block of this size is the kernel's again as soon as it is freed. */
-#define LARGE_BYTES (128 * 1024)
 
 struct daemon {
 	const struct options *options;
@@ -335,8 +332,7 @@ static int daemon_start(struct daemon *d)
 			return fail_os("Starting on the bus failed", r);
 	}
 
-	/* Reading the kernel's types takes ten times the memory of what is kept of them. */
-	malloc_trim(0);
+	memory_release();
 	r = privilege_drop(service_reattaches(d->service), service_permitted, d->service);
 	if (r < 0)
 		log_message(LOG_WARNING, "Cannot give up capabilities: %s.", strerror(-r));
@@ -377,9 +373,7 @@ int main(int argc, char **argv)
 	_cleanup_(daemon_stop) struct daemon d = {};
 	int r;
 
-	/* Else the first large block that is freed makes malloc(3) keep all that follow. */
-	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
-	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
+	memory_prepare();
 	r = options_parse(argc, argv, &options);
 	if (r == -EINVAL)
 		return PIPEWATCH_EXIT_USAGE;
