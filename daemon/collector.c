@@ -161,7 +161,7 @@ static int slot_identify(struct collector *c, const struct wire_slot *slot, stru
 	b->cgroup_id = cgroup_id;
 	/* A unit that is not known may be a matter of time: the hierarchy is not walked at every
 	 * call. */
-	b->identity_known = unit[0];
+	b->identity_known = unit[0] || cgroups_known(c->cgroups, cgroup_id);
 	return 0;
 }
 
@@ -198,6 +198,13 @@ static void counts_take(const struct wire_counts *now, struct wire_counts *booke
 		*ret_operations += ret_sizes[class];
 		booked->sizes[class] = operations;
 	}
+}
+
+/* Anything counted changes a number, so this misses nothing, whatever is written meanwhile. */
+static bool slot_changed(const struct wire_slot *slot, const struct booked *b)
+{
+	return slot->noatime_reads != b->noatime_reads ||
+	       memcmp(slot->counts, b->counts, sizeof(b->counts)) != 0;
 }
 
 static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
@@ -288,6 +295,9 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 	int r;
 
 	if (slot_own(c, slot, key))
+		return 0;
+	/* As nearly all of many. */
+	if (!exited && b->account && account_identified(b->account) && !slot_changed(slot, b))
 		return 0;
 	r = slot_open(c, slot, b);
 	if (r >= 0 && (exited || !account_identified(b->account)))
