@@ -20,7 +20,7 @@
  * ones may take.
  */
 #define REPLY_MAX_BYTES	  ((size_t)16 << 20)
-#define REPLIES_MAX_BYTES ((size_t)32 << 20)
+#define REPLIES_MAX_BYTES ((size_t)16 << 20)
 
 struct bus_manager {
 	snapshot_get_fn get;

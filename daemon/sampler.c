@@ -14,6 +14,7 @@
 
 #include "cpus.h"
 #include "kallsyms.h"
+#include "map-memory.h"
 #include "perf-event.h"
 #include "pipewatch/sampler-wire.h"
 #include "process.h"
@@ -68,6 +69,7 @@ struct sampler {
 	bool *online;		    /* scratch */
 	struct sampler_cpu *memory; /* what BPF writes, for each possible CPU */
 	size_t memory_size;
+	uint64_t map_bytes;
 	bool sees[UPDATE_KINDS];
 
 	struct sampler_key keys[BATCH];
@@ -138,6 +140,7 @@ static int load(struct sampler *s, uint32_t max_processes, const struct sampler_
 	if (r < 0)
 		return r;
 
+	s->map_bytes = map_memory_bytes(s->skeleton->obj);
 	s->memory_size = s->n_cpus * sizeof(*s->memory);
 	s->memory = mmap(NULL, s->memory_size, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 bpf_map__fd(s->skeleton->maps.cpus), 0);
@@ -453,6 +456,11 @@ int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each
 	if (process.pipe_samples > 0)
 		each(&process, userdata);
 	return 0;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	return s->map_bytes;
 }
 
 bool sampler_sees(const struct sampler *s, enum update_kind kind)

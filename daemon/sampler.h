@@ -76,6 +76,9 @@ typedef bool (*sampler_known_fn)(uint32_t tgid, uint64_t start_boottime_ns, uint
  */
 int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each, void *userdata);
 
+/* What the maps take of the kernel's memory. */
+uint64_t sampler_map_bytes(const struct sampler *s);
+
 /* Can updates of this kind be seen? Where not, zeros in their place mean nothing. */
 bool sampler_sees(const struct sampler *s, enum update_kind kind);
 

@@ -275,6 +275,7 @@ void sampling_fill(const struct sampling *s, struct snapshot *out)
 	for (int kind = 0; kind < UPDATE_KINDS; kind++)
 		out->sampling_sees[kind] = sampler_sees(s->sampler, kind);
 	out->sampling_lost = sampler_lost(s->sampler);
+	out->map_bytes += sampler_map_bytes(s->sampler);
 }
 
 /* The kind of pipe that nearly all updates of @kind are of; PIPE_KINDS: none. */

@@ -209,6 +209,7 @@ struct snapshot {
 	struct pipe_sizes sizes[PIPE_KINDS];
 	uint64_t unattributed_operations; /* those in (other) whose thread found no free slot */
 
+	uint64_t map_bytes; /* what all maps take of the kernel's memory; 0: none, or not known */
 	struct snapshot_map *maps;
 	size_t n_maps;
 	struct snapshot_loss *losses;

@@ -12,6 +12,7 @@
 #include <bpf/btf.h>
 
 #include "detachment.h"
+#include "map-memory.h"
 #include "pipewatch/wire.h"
 #include "pipewatch.skel.h"
 #include "spell.h"
@@ -35,6 +36,7 @@ enum program {
 struct tracer {
 	struct pipewatch_bpf *skeleton;
 	uint32_t max_threads;
+	uint64_t map_bytes;
 	struct tracer_program programs[PROGRAMS];
 	bool wanted[PROGRAMS]; /* has a hook on this kernel and has not failed to load */
 	char *logs[PROGRAMS];  /* the verifier's, LOG_BYTES each */
@@ -234,8 +236,10 @@ int tracer_load(struct tracer *t)
 
 	for (;;) {
 		r = pipewatch_bpf__load(t->skeleton);
-		if (r >= 0)
+		if (r >= 0) {
+			t->map_bytes = map_memory_bytes(t->skeleton->obj);
 			return 0;
+		}
 		refused = program_refused(t);
 		if (refused < 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
 			return r;
@@ -522,6 +526,7 @@ int tracer_fill(const struct tracer *t, const double run_seconds[2], struct snap
 	loss = snapshot_add_loss(s);
 	if (!loss)
 		return -ENOMEM;
+	s->map_bytes += t->map_bytes;
 	loss->reason = "recursion";
 	loss->updates = lost;
 	s->reads_missing = !counts_reads(t);

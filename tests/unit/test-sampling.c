@@ -70,6 +70,12 @@ int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each
 	return s->read_error;
 }
 
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	(void)s;
+	return 0;
+}
+
 bool sampler_sees(const struct sampler *s, enum update_kind kind)
 {
 	(void)s;
