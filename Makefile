@@ -3,6 +3,7 @@
 # make            build/pipewatchd and build/pipewatchctl
 # make demo       install what is needed, build, and show it at work
 # make check      install what is needed, build, and run every test
+# make soak       MINUTES of churn in a guest with ten thousand processes
 # make install    DESTDIR= and PREFIX= are honoured; configuration goes to /etc
 # make deb        a Debian package, in build/deb
 # V=1 shows the commands; CC=clang builds with clang.
@@ -56,7 +57,7 @@ CTL_LIBRARY := $(BUILD)/ctl.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c)) \
 	$(patsubst tests/ctl/%.c,$(BUILD)/tests/ctl/%,$(wildcard tests/ctl/test-*.c))
 
-.PHONY: all bench deb deps check check-loads check-unit check-rules demo install clean
+.PHONY: all bench deb deps soak check check-loads check-unit check-rules demo install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -200,6 +201,15 @@ check: deps
 	+$(Q)$(remake) all bench check-unit check-loads deb $(BUILD)/tests/bus-server $(BUILD)/tests/ctl/service
 	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
 		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
+
+# Not part of "make check": MINUTES of churn beside ten thousand processes, on the kernel KERNEL.
+MINUTES ?= 5
+KERNEL ?= 6.12
+
+soak: deps
+	+$(Q)$(remake) all check-loads
+	$(Q)BUILD=$(abspath $(BUILD)) PIPEWATCH_MINUTES=$(MINUTES) PIPEWATCH_SECONDS=$$(($(MINUTES) * 60 + 400)) \
+		tests/vm/suite soak $(KERNEL)
 
 demo: deps
 	+$(Q)$(remake) all

@@ -123,7 +123,8 @@ static struct wire_slot *slot_find(const struct collector *c, uint32_t key)
 	uint32_t home = key & WIRE_KEY_FIFO ? key + WIRE_SLOTS / 2 : key;
 
 	for (int probe = 0; probe < WIRE_PROBES; probe++) {
-		struct wire_slot *slot = &c->memory.slots[(home + probe) % WIRE_SLOTS];
+		uint32_t index = (home + probe * WIRE_STRIDE) % WIRE_SLOTS;
+		struct wire_slot *slot = &c->memory.slots[index];
 
 		if (slot->key == key)
 			return slot;

@@ -142,7 +142,7 @@ static int skeleton_open(struct tracer *t)
 	if (!t->skeleton)
 		return -errno;
 
-	t->skeleton->rodata->wake_at_exited = t->max_threads / 4 + 1;
+	t->skeleton->rodata->wake_at_exited = t->max_threads / 16 + 1;
 	r = bpf_map__set_max_entries(t->skeleton->maps.claims, t->max_threads);
 	if (r < 0)
 		return r;
@@ -291,7 +291,8 @@ static void own_operations(const struct tracer *t, uint64_t ret[WIRE_DIRECTIONS]
 
 	memset(ret, 0, WIRE_DIRECTIONS * sizeof(*ret));
 	for (int probe = 0; probe < WIRE_PROBES; probe++) {
-		const struct wire_slot *slot = &t->skeleton->bss->slots[(tid + probe) % WIRE_SLOTS];
+		uint32_t index = (tid + probe * WIRE_STRIDE) % WIRE_SLOTS;
+		const struct wire_slot *slot = &t->skeleton->bss->slots[index];
 
 		if (slot->key != tid)
 			continue;

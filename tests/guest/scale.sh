@@ -79,15 +79,12 @@ is "and have claims" "$(at live claims)" "$live"
 is "short ones are counted" "$(at 1 total pipewatch_pipe_writes_total)" $((live + short))
 is "and the next" "$(at 2 total pipewatch_pipe_writes_total)" $((live + 2 * short))
 is "in bytes" "$(at 2 total pipewatch_pipe_written_bytes_total)" $((live + 2 * short))
-unattributed=$(at 2 metric pipewatch_unattributed_operations_total)
-is "under their name, but for those without a slot" \
-	"$(($(at 2 total pipewatch_pipe_writes_total 'comm="crowd"') + unattributed))" \
-	$((live + 2 * short))
+is "under their name" "$(at 2 total pipewatch_pipe_writes_total 'comm="crowd"')" $((live + 2 * short))
 is "only the live ones are tracked" "$(at 2 metric pipewatch_tracked_processes)" "$live"
 is "they end and leave nothing" \
 	"$(at end claims) $(at end metric pipewatch_tracked_processes)" "0 0"
 bytes=$(at end metric pipewatch_map_memory_bytes)
 ok "the maps take $bytes bytes, a fifth of the limit at most" [ "$bytes" -le $((limit / 5)) ]
-echo "# $unattributed without a slot; the group took at most $(cat $group/memory.peak 2> /dev/null || echo "?") bytes"
+echo "# the group took at most $(cat $group/memory.peak 2> /dev/null || echo "?") bytes"
 stop_daemon
 done_testing
