@@ -49,6 +49,9 @@ static const enum sampler_class update_classes[UPDATE_KINDS] = {
 	[UPDATE_FSNOTIFY] = SAMPLER_FSNOTIFY,
 };
 
+/* More than that would not fit into the memory that the service may take. */
+#define PROCESSES_MAX 16384
+
 /* Entries of the map that are read at a time: whole buckets, of which none has so many. */
 #define BATCH 256
 
@@ -134,7 +137,9 @@ static int load(struct sampler *s, uint32_t max_processes, const struct sampler_
 	memcpy((void *)s->skeleton->rodata->classes, classes, sizeof(s->skeleton->rodata->classes));
 	r = bpf_map__set_max_entries(s->skeleton->maps.cpus, s->n_cpus);
 	if (r >= 0)
-		r = bpf_map__set_max_entries(s->skeleton->maps.processes, max_processes);
+		r = bpf_map__set_max_entries(s->skeleton->maps.processes,
+					     max_processes < PROCESSES_MAX ? max_processes
+									   : PROCESSES_MAX);
 	if (r >= 0)
 		r = sampler_bpf__load(s->skeleton);
 	if (r < 0)

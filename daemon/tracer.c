@@ -170,7 +170,7 @@ int tracer_open(uint32_t max_threads, struct tracer **ret_tracer)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	t->max_threads = max_threads;
+	t->max_threads = max_threads < WIRE_SLOTS ? max_threads : WIRE_SLOTS;
 	for (int p = 0; p < PROGRAMS; p++) {
 		t->logs[p] = calloc(1, LOG_BYTES);
 		if (!t->logs[p])
