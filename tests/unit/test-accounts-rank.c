@@ -96,8 +96,7 @@ static void test_costliest_by_cost(void **state)
 	for (size_t n = 1; n <= 100; n += 11)
 		assert_wished(a, n, true);
 	s = wished(a, &(struct snapshot_wish){ .n_processes = 1 }, true);
-	/* Others did 4 * 100 reads, on pipes that cost nothing; of these a fourth is with O_NOATIME.
-	 */
+	/* Others did 4 * 100 reads, on pipes that cost nothing; a fourth is with O_NOATIME. */
 	assert_counts(&s->processes[0].counts[PIPE_FIFO], 4 * 99);
 	assert_float_equal(s->processes[0].cost_seconds, 297e-6, 1e-12);
 }
