@@ -3,6 +3,8 @@
 # make            build/pipewatchd and build/pipewatchctl
 # make demo       install what is needed, build, and show it at work
 # make check      install what is needed, build, and run every test
+# make bench      measure what watching costs, on every kernel
+# make fuzz       feed every parser with made-up input for SECONDS=60 each
 # make soak       MINUTES of churn in a guest with ten thousand processes
 # make install    DESTDIR= and PREFIX= are honoured; configuration goes to /etc
 # make deb        a Debian package, in build/deb
@@ -57,7 +59,7 @@ CTL_LIBRARY := $(BUILD)/ctl.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c)) \
 	$(patsubst tests/ctl/%.c,$(BUILD)/tests/ctl/%,$(wildcard tests/ctl/test-*.c))
 
-.PHONY: all bench deb deps soak check check-loads check-unit check-rules demo install clean
+.PHONY: all bench deb deps soak check check-bench check-fuzzers check-loads check-unit check-rules demo faults fuzz install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -185,6 +187,26 @@ $(BUILD)/tests/load/%: tests/load/%.c | $(BUILD)/tests/load/
 
 check-loads: $(LOADS)
 
+# Built by tests/fuzz/run, which has a compiler and flags of its own for them and for the library.
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
+
+$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(LIBRARY) | $(BUILD)/tests/fuzz/
+	$(call say,FUZZER,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $(LDFLAGS) -fsanitize=fuzzer $< $(LIBRARY) $(ALL_LDLIBS) -o $@
+
+check-fuzzers: $(FUZZERS)
+
+fuzz: deps
+	+$(Q)BUILD=$(abspath $(BUILD)) CLANG=$(CLANG) tests/fuzz/run $(or $(SECONDS),60)
+
+$(BUILD)/tests/faults/preload.so: tests/faults/preload.c | $(BUILD)/tests/faults/
+	$(call say,TEST,$@)
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) -fno-builtin -fPIC -shared $< -ldl -o $@
+
+# Writes tests/faults/FAULTS.md anew.
+faults: all $(BUILD)/tests/faults/preload.so
+	$(Q)BUILD=$(abspath $(BUILD)) tests/faults/gather
+
 check-unit: $(UNIT_TESTS)
 
 check-rules: all
@@ -198,7 +220,8 @@ remake = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 
 # Tests find what was built by BUILD in their environment. The sum of all results is the last line.
 check: deps
-	+$(Q)$(remake) all bench check-unit check-loads deb $(BUILD)/tests/bus-server $(BUILD)/tests/ctl/service
+	+$(Q)$(remake) all check-bench check-unit check-loads deb $(BUILD)/tests/bus-server $(BUILD)/tests/ctl/service \
+		$(BUILD)/tests/faults/preload.so
 	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
 		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
 
@@ -215,14 +238,18 @@ demo: deps
 	+$(Q)$(remake) all
 	$(Q)BUILD=$(abspath $(BUILD)) tests/demo/demo
 
-# ---- the cost of counting: tests/bench/run makes a table, tests/bench/limits.sh is a test ----
+# ---- what watching costs: a table in $(BUILD)/bench.md; some of it is tested by "make check" ----
 
 # What measures by itself, and what shows the measuring parts of the daemon.
 BENCH_ALONE := pipe attach
 BENCH_LIBRARY := ab-truth burst-truth sample
 BENCH_BPF := empty.bpf.o candidates.bpf.o
 
-bench: $(BUILD)/pipewatchd $(addprefix $(BUILD)/bench/,$(BENCH_ALONE) $(BENCH_LIBRARY) $(BENCH_BPF))
+bench: deps
+	+$(Q)$(remake) check-bench
+	$(Q)BUILD=$(abspath $(BUILD)) tests/bench/run
+
+check-bench: $(BUILD)/pipewatchd $(addprefix $(BUILD)/bench/,$(BENCH_ALONE) $(BENCH_LIBRARY) $(BENCH_BPF))
 
 $(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard bpf/*.bpf.h include/pipewatch/*.h) | $(BUILD)/bench/
 	$(call say,BPF,$@)
@@ -237,4 +264,5 @@ $(BUILD)/bench/%: tests/bench/%.c | $(BUILD)/bench/
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/ctl/*.d $(BUILD)/tests/*.d $(BUILD)/tests/ctl/*.d $(BUILD)/bench/*.d)
+-include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/ctl/*.d $(BUILD)/tests/*.d $(BUILD)/tests/ctl/*.d \
+	$(BUILD)/tests/fuzz/*.d $(BUILD)/bench/*.d)

@@ -6,6 +6,7 @@
 
 #include "exposition.h"
 #include "page.h"
+#include "text.h"
 #include "util.h"
 
 static int write_body(const struct snapshot *s, enum body_kind kind, FILE *f)
@@ -55,24 +56,25 @@ static int compress_body(void *data, size_t size, void **ret_data, size_t *ret_s
 int body_render(const struct snapshot *s, enum body_kind kind, bool gzip, void **ret_data,
 		size_t *ret_size)
 {
-	_cleanup_(freep) char *text = NULL;
-	size_t size = 0;
-	FILE *f;
+	_cleanup_(freep) char *whole = NULL;
+	struct text text;
+	size_t size;
 	int r;
 
-	f = open_memstream(&text, &size);
-	if (!f)
-		return -ENOMEM;
-	r = write_body(s, kind, f);
-	/* A stream in memory fails only for want of it. */
-	if (fclose(f) != 0 || r < 0)
-		return -ENOMEM;
+	r = text_open(&text);
+	if (r < 0)
+		return r;
+	/* A stream in memory fails only for want of it, and says so at its end. */
+	write_body(s, kind, text.stream);
+	r = text_close(&text, &whole, &size);
+	if (r < 0)
+		return r;
 
 	if (gzip)
-		return compress_body(text, size, ret_data, ret_size);
-	*ret_data = text;
+		return compress_body(whole, size, ret_data, ret_size);
+	*ret_data = whole;
 	*ret_size = size;
-	text = NULL;
+	whole = NULL;
 	return 0;
 }
 

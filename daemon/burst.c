@@ -5,6 +5,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -33,6 +34,7 @@
 #define CLOCK_NS_MAX 200.0
 
 struct burst {
+	const atomic_bool *stop; /* of burst_new(): given up; NULL: never */
 	struct burst_pairs *pairs;
 	struct own_pipe own[PIPE_KINDS];
 	struct burst_cost cost; /* as calibrated at the start */
@@ -48,6 +50,11 @@ static bool pair_usable(const struct burst *b, enum burst_pair pair)
 	return !burst_pairs_reason(b->pairs, pair)[0];
 }
 
+static bool stopped(const struct burst *b)
+{
+	return b->stop && atomic_load(b->stop);
+}
+
 static void empty_mean(const struct burst *b, enum burst_span span, struct histogram_mean *ret)
 {
 	histogram_mean(&b->times.histograms[BURST_OWN][BURST_ANONYMOUS][BURST_EMPTY][span],
@@ -60,6 +67,8 @@ static int calibration_run(struct burst *b, enum burst_pair pair)
 {
 	int r;
 
+	if (stopped(b))
+		return -ECANCELED;
 	if (!pair_usable(b, pair))
 		return -ENOENT;
 	r = burst_pairs_attach(b->pairs, pair);
@@ -187,7 +196,7 @@ int burst_stimulate(struct burst *b)
 
 static void window_attach(struct burst *b)
 {
-	for (int pair = 0; pair < PAIRS_OF_WINDOW; pair++)
+	for (int pair = 0; pair < PAIRS_OF_WINDOW && !stopped(b); pair++)
 		if (pair_usable(b, pair))
 			burst_pairs_attach(b->pairs, pair);
 }
@@ -254,6 +263,8 @@ static int try_out(struct burst *b)
 	if (r < 0)
 		return r;
 	window_attach(b);
+	if (stopped(b))
+		r = -ECANCELED;
 	burst_pairs_set_open(b->pairs, true);
 	for (int i = 0; i < 2 && r >= 0; i++) {
 		nanosleep(&nap, NULL);
@@ -367,8 +378,8 @@ __attribute__((format(printf, 4, 5))) static int fail(int error, char *ret_reaso
 	return error;
 }
 
-int burst_new(const char *const *directories, char *ret_reason, size_t size,
-	      struct burst **ret_burst)
+int burst_new(const char *const *directories, const atomic_bool *stop, char *ret_reason,
+	      size_t size, struct burst **ret_burst)
 {
 	_cleanup_(burst_freep) struct burst *b = calloc(1, sizeof(*b));
 	char clocksource[32];
@@ -378,6 +389,7 @@ int burst_new(const char *const *directories, char *ret_reason, size_t size,
 
 	if (!b)
 		return fail(-ENOMEM, ret_reason, size, "There is no memory for it.");
+	b->stop = stop;
 	for (int kind = 0; kind < PIPE_KINDS; kind++) {
 		b->own[kind] = OWN_PIPE_NONE;
 		/* Without one, its kind is timed only where others use it. */
@@ -398,6 +410,10 @@ int burst_new(const char *const *directories, char *ret_reason, size_t size,
 	if (r < 0)
 		return fail(r, ret_reason, size,
 			    "The timing programs could not be calibrated (%s).", strerror(-r));
+	b->stop = NULL;
+	if (!pair_usable(b, PAIR_ATIME) && !pair_usable(b, PAIR_CMTIME))
+		return fail(-ENOENT, ret_reason, size, "Nothing can be timed: %s",
+			    burst_pairs_reason(b->pairs, PAIR_ATIME));
 
 	update_ns = update_ns_max(b);
 	clocksource_read(clocksource, sizeof(clocksource));
@@ -423,11 +439,13 @@ static void child_kill(struct burst *b)
 		kill(b->child, SIGKILL);
 }
 
-static void child_reap(struct burst *b)
+/* Is there none any more? With @options WNOHANG, without waiting for that. */
+static bool child_reap(struct burst *b, int options)
 {
-	if (b->child > 0)
-		waitpid(b->child, NULL, 0);
+	if (b->child > 0 && waitpid(b->child, NULL, options) == 0)
+		return false;
 	b->child = 0;
+	return true;
 }
 
 struct burst *burst_free(struct burst *b)
@@ -435,7 +453,7 @@ struct burst *burst_free(struct burst *b)
 	if (!b)
 		return NULL;
 	child_kill(b);
-	child_reap(b);
+	child_reap(b, 0);
 	burst_pairs_free(b->pairs);
 	for (int kind = 0; kind < PIPE_KINDS; kind++)
 		own_pipe_close(&b->own[kind]);
@@ -466,9 +484,10 @@ int burst_begin(struct burst *b)
 	pid_t parent = getpid(), child;
 	int r;
 
-	if (!pair_usable(b, PAIR_ATIME) && !pair_usable(b, PAIR_CMTIME))
-		return -ENOENT;
-	child_reap(b);
+	if (!child_reap(b, WNOHANG))
+		return -EBUSY;
+	/* One that was killed while it attached may have opened it still. */
+	burst_pairs_set_open(b->pairs, false);
 	r = burst_pairs_clear(b->pairs);
 	if (r >= 0)
 		r = burst_pairs_missed(b->pairs, &b->missed);
@@ -487,10 +506,13 @@ int burst_ready(struct burst *b)
 {
 	if (burst_pairs_is_open(b->pairs))
 		return 1;
-	if (b->child > 0 && waitpid(b->child, NULL, WNOHANG) == 0)
-		return 0;
-	b->child = 0;
-	return -ECHILD;
+	return child_reap(b, WNOHANG) ? -ECHILD : 0;
+}
+
+void burst_cancel(struct burst *b)
+{
+	child_kill(b);
+	burst_pairs_set_open(b->pairs, false);
 }
 
 int burst_end(struct burst *b, struct burst_result *ret)
@@ -500,8 +522,7 @@ int burst_end(struct burst *b, struct burst_result *ret)
 	uint64_t missed;
 	int r;
 
-	child_kill(b);
-	burst_pairs_set_open(b->pairs, false);
+	burst_cancel(b);
 	r = burst_pairs_read(b->pairs, &b->times);
 	if (r >= 0)
 		r = burst_pairs_missed(b->pairs, &missed);

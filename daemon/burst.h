@@ -6,6 +6,8 @@
 #ifndef PIPEWATCH_BURST_H
 #define PIPEWATCH_BURST_H
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cost.h"
@@ -32,13 +34,14 @@ struct burst_result {
 };
 
 /*
- * Opens, loads and calibrates; nothing stays attached. Returns 0; -EOPNOTSUPP when reading the
- * clock costs more than what would be measured
- * (*ret_reason says so, with the clock source); or -errno with a reason. @reason: 256 bytes.
+ * Opens, loads and calibrates, which takes a second or more; nothing stays attached. Returns 0;
+ * -EOPNOTSUPP when reading the clock costs more than what would be measured (*ret_reason says so,
+ * with the clock source); or -errno with a reason. @reason: 256 bytes. Soon after *stop has become
+ * true it gives up; NULL: it never does.
  */
-int burst_new(const char *const *directories, char *ret_reason, size_t size,
-	      struct burst **ret_burst);
-struct burst *burst_free(struct burst *b);
+int burst_new(const char *const *directories, const atomic_bool *stop, char *ret_reason,
+	      size_t size, struct burst **ret_burst);
+struct burst *burst_free(struct burst *b); /* detaches, for which it waits up to a second */
 
 static inline void burst_freep(struct burst **b)
 {
@@ -46,9 +49,10 @@ static inline void burst_freep(struct burst **b)
 }
 
 /*
- * Begins to attach for a window, in a child process, since that takes up to a second. Returns 0 or
- * -errno. burst_ready() is 1 when all is attached and the window open, 0 as long as it is not,
- * -errno when it never will be.
+ * Begins to attach for a window, in a child process, since that takes up to a second. Returns 0;
+ * -EBUSY as long as the child of the window before is not done; or -errno. To be called by a thread
+ * that stays: the child ends with it. burst_ready() is 1 when all is attached and the window open,
+ * 0 as long as it is not, -errno when it never will be.
  */
 int burst_begin(struct burst *b);
 int burst_ready(struct burst *b);
@@ -61,9 +65,11 @@ int burst_stimulate(struct burst *b);
 
 /*
  * Closes the window, has the child detach, and sums up what was timed. Where there were too few
- * calls a figure is not known. The child may take a second for it; burst_free() and the next
- * burst_begin() wait for it.
+ * calls a figure is not known. The child may take a second for it, which is not waited for.
  */
 int burst_end(struct burst *b, struct burst_result *ret);
+
+/* Likewise, at whatever point, without a result. */
+void burst_cancel(struct burst *b);
 
 #endif

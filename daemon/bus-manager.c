@@ -12,6 +12,7 @@
 #include "bus-states.h"
 #include "describe.h"
 #include "exposition.h"
+#include "text.h"
 #include "util.h"
 
 /*
@@ -406,25 +407,17 @@ static int reply_text(struct bus_manager *m, sd_bus_message *call, const char *t
 
 static int write_metrics(const struct snapshot *s, char **ret_text)
 {
-	_cleanup_(freep) char *text = NULL;
 	struct exposition_self self;
-	size_t size;
-	FILE *f;
+	struct text text;
 	int r;
 
-	f = open_memstream(&text, &size);
-	if (!f)
-		return -ENOMEM;
-	exposition_self_read(&self);
-	r = exposition_write(s, &self, EXPOSITION_TEXT, f);
-	if (fclose(f) == EOF && r >= 0)
-		r = -ENOMEM;
+	r = text_open(&text);
 	if (r < 0)
 		return r;
-
-	*ret_text = text;
-	text = NULL;
-	return 0;
+	exposition_self_read(&self);
+	/* That it failed shows at the end, too. */
+	exposition_write(s, &self, EXPOSITION_TEXT, text.stream);
+	return text_close(&text, ret_text, NULL);
 }
 
 static int method_get_metrics(sd_bus_message *call, void *userdata, sd_bus_error *error)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "text.h"
 #include "util.h"
 
 struct property {
@@ -147,19 +148,13 @@ _Static_assert(ARRAY_SIZE(properties) == BUS_STATES_MAX + 2, "all but two are st
 
 static char *render(const struct property *property, const struct snapshot *s)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *f;
+	struct text text;
+	char *whole;
 
-	f = open_memstream(&text, &size);
-	if (!f)
+	if (text_open(&text) < 0)
 		return NULL;
-	property->write(f, s);
-	if (fclose(f) == EOF) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	property->write(text.stream, s);
+	return text_close(&text, &whole, NULL) < 0 ? NULL : whole;
 }
 
 char *bus_states_text(const struct snapshot *s, const char *property)

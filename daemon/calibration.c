@@ -6,32 +6,48 @@
 #include <string.h>
 
 #include "ab.h"
-#include "burst.h"
-#include "spell.h"
+#include "burst-loading.h"
 #include "util.h"
 
-#define AB_USEC		 20000
-#define WINDOW_USEC	 UINT64_C(200000)
-#define STIMULUS_USEC	 UINT64_C(20000)
-#define ATTACH_LOOK_USEC UINT64_C(20000)
-#define LOOK_USEC	 UINT64_C(10000000)
-#define INTERVAL_USEC	 UINT64_C(60000000)
+#define AB_USEC		  20000
+#define WINDOW_USEC	  UINT64_C(200000)
+#define STIMULUS_USEC	  UINT64_C(20000)
+#define LOADING_LOOK_USEC UINT64_C(100000)
+#define ATTACH_LOOK_USEC  UINT64_C(20000)
+#define LOOK_USEC	  UINT64_C(10000000)
+#define INTERVAL_USEC	  UINT64_C(60000000)
+#define INTERVAL_USEC_MAX 1e15 /* for ever: thirty years */
+
+/* After a burst that failed. */
+#define RETRY_INTERVALS 10
 
 /* A governor moves the frequency all the time; only what shifts a cost beyond its error is worth a
  * burst. */
 #define FREQUENCY_CHANGE_RATIO 0.1
 
+enum phase {
+	WAITING,
+	LOADING,   /* only before the first burst, and after one that failed */
+	BEGINNING, /* A/B has been measured */
+	ATTACHING,
+	IN_WINDOW,
+};
+
 struct calibration {
 	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
 	const char *const *directories;
-	char no_burst_reason[256];
-	bool bursts;	     /* there will be some; if not, with the reason above */
-	struct burst *burst; /* NULL before the first */
-	enum { WAITING, ATTACHING, IN_WINDOW } phase;
-	uint64_t window_usec; /* when it opened; 0: not yet */
+	char forbidden[256];	       /* why there are to be no bursts; "": there are */
+	char failure[256];	       /* of the last burst that did; "": none has */
+	uint64_t retry_usec;	       /* no burst before */
+	struct burst_loading *loading; /* may be left when it was stopped */
+	struct burst *burst;	       /* NULL before the first */
+	bool burst_stale;	       /* it failed, or its clock is another: to be made anew */
+	enum phase phase;
+	uint64_t window_usec; /* when it opened */
 	uint64_t due_usec;
 	uint64_t interval_usec;
 	uint64_t begun_usec;	 /* of the burst */
+	uint64_t stepped_usec;	 /* last */
 	double attached_seconds; /* of those that are over */
 
 	bool ab_known;
@@ -56,30 +72,35 @@ static void file_read(const char *path, char *ret, size_t size)
 }
 
 /* What costs depend on: has it changed since it was last noted? */
-static bool host_changed(struct calibration *c)
+static bool host_changed(struct calibration *c, bool *ret_clocksource_changed)
 {
 	char clocksource[sizeof(c->clocksource)], text[32];
 	double frequency;
-	bool changed;
 
 	file_read("/sys/devices/system/clocksource/clocksource0/current_clocksource", clocksource,
 		  sizeof(clocksource));
 	file_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", text, sizeof(text));
 	frequency = strtod(text, NULL);
-	changed = strcmp(clocksource, c->clocksource) != 0 ||
-		  fabs(frequency - c->frequency) > FREQUENCY_CHANGE_RATIO * c->frequency;
-	if (changed) {
-		memcpy(c->clocksource, clocksource, sizeof(clocksource));
-		c->frequency = frequency;
-	}
-	return changed;
+	*ret_clocksource_changed = strcmp(clocksource, c->clocksource) != 0;
+	if (!*ret_clocksource_changed &&
+	    fabs(frequency - c->frequency) <= FREQUENCY_CHANGE_RATIO * c->frequency)
+		return false;
+	memcpy(c->clocksource, clocksource, sizeof(clocksource));
+	c->frequency = frequency;
+	return true;
+}
+
+static const char *no_burst_reason(const struct calibration *c)
+{
+	if (c->forbidden[0])
+		return c->forbidden;
+	return c->failure[0] ? c->failure : "No burst has ended yet.";
 }
 
 static void estimate(struct calibration *c)
 {
 	estimate_all(c->paths, c->ab_known ? &c->ab : NULL, c->ab_reason,
-		     c->result_known ? &c->result : NULL,
-		     c->bursts ? "No burst has ended yet." : c->no_burst_reason, &c->estimates);
+		     c->result_known ? &c->result : NULL, no_burst_reason(c), &c->estimates);
 }
 
 /* A busy machine can starve a measurement: the figure that was known before is better than none. */
@@ -109,19 +130,21 @@ static void measure_ab(struct calibration *c)
 }
 
 int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],
-		    const char *const *directories, struct calibration **ret_calibration)
+		    const char *const *directories, uint64_t now_usec,
+		    struct calibration **ret_calibration)
 {
 	struct calibration *c = calloc(1, sizeof(*c));
+	bool clocksource_changed;
 
 	if (!c)
 		return -ENOMEM;
 	memcpy(c->paths, paths, sizeof(c->paths));
 	c->directories = directories;
-	host_changed(c);
+	host_changed(c, &clocksource_changed);
 	measure_ab(c);
 	c->interval_usec = INTERVAL_USEC;
-	c->due_usec = monotonic_usec() + INTERVAL_USEC;
-	snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "There are no bursts.");
+	c->due_usec = now_usec + INTERVAL_USEC;
+	snprintf(c->forbidden, sizeof(c->forbidden), "There are no bursts.");
 	estimate(c);
 	*ret_calibration = c;
 	return 0;
@@ -131,32 +154,48 @@ struct calibration *calibration_free(struct calibration *c)
 {
 	if (!c)
 		return NULL;
+	burst_loading_free(c->loading);
 	burst_free(c->burst);
 	free(c);
 	return NULL;
 }
 
-void calibration_set_bursts(struct calibration *c, const char *no_reason)
-{
-	c->bursts = !no_reason;
-	if (no_reason)
-		snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "%.250s", no_reason);
-	estimate(c);
-}
-
 void calibration_set_interval(struct calibration *c, double seconds)
 {
-	uint64_t usec = seconds * 1e6;
+	double usec = seconds * 1e6;
 
-	c->interval_usec = usec > INTERVAL_USEC ? usec : INTERVAL_USEC;
+	/* Also where it is not a number. */
+	c->interval_usec = usec > INTERVAL_USEC ? fmin(usec, INTERVAL_USEC_MAX) : INTERVAL_USEC;
+}
+
+/* Detaching takes as long as attaching does. */
+static void attached_until(struct calibration *c, uint64_t now_usec)
+{
+	uint64_t open_usec = c->phase == IN_WINDOW ? c->window_usec : now_usec;
+
+	c->attached_seconds += (now_usec - c->begun_usec + open_usec - c->begun_usec) * 1e-6;
 }
 
 void calibration_pause(struct calibration *c)
 {
-	if (c->phase == WAITING)
-		return;
-	c->burst = burst_free(c->burst);
+	switch (c->phase) {
+	case LOADING: burst_loading_stop(c->loading); break;
+	case ATTACHING:
+	case IN_WINDOW:
+		attached_until(c, c->stepped_usec);
+		burst_cancel(c->burst);
+		break;
+	default: break;
+	}
 	c->phase = WAITING;
+}
+
+void calibration_set_bursts(struct calibration *c, const char *no_reason)
+{
+	if (no_reason)
+		calibration_pause(c);
+	snprintf(c->forbidden, sizeof(c->forbidden), "%s", no_reason ?: "");
+	estimate(c);
 }
 
 void calibration_operation(const struct calibration *c, struct cost_figure *ret)
@@ -177,35 +216,95 @@ double calibration_pair_seconds(const struct calibration *c)
 	return c->result_known ? c->result.pair_cost_seconds : 0;
 }
 
-static void burst_fail(struct calibration *c, int error)
+/* The next step goes on without a burst. */
+static void fail(struct calibration *c, uint64_t again_usec, const char *reason)
 {
-	snprintf(c->no_burst_reason, sizeof(c->no_burst_reason), "The last burst failed: %s.",
-		 strerror(-error));
-	c->burst = burst_free(c->burst);
-	c->bursts = false;
+	if (c->phase == ATTACHING || c->phase == IN_WINDOW) {
+		attached_until(c, c->stepped_usec);
+		burst_cancel(c->burst);
+	}
+	c->burst_stale = true;
+	c->retry_usec = again_usec;
+	snprintf(c->failure, sizeof(c->failure), "%s", reason);
+	c->phase = WAITING;
 }
 
-static int burst_start(struct calibration *c)
+static uint64_t retry_usec(const struct calibration *c)
+{
+	return c->stepped_usec + RETRY_INTERVALS * c->interval_usec;
+}
+
+static void burst_fail(struct calibration *c, int error)
+{
+	char reason[128];
+
+	snprintf(reason, sizeof(reason), "The last burst failed: %s.", strerror(-error));
+	fail(c, retry_usec(c), reason);
+}
+
+/* The functions of one phase return how long to wait before looking again. */
+
+static uint64_t loading_begin(struct calibration *c)
 {
 	int r;
 
-	/* Loading and calibrating takes a second or more: not at the start of the daemon. */
-	if (!c->burst) {
-		r = burst_new(c->directories, c->no_burst_reason, sizeof(c->no_burst_reason),
-			      &c->burst);
+	/* Its child, if any, was ended long ago: this does not wait. */
+	c->burst = burst_free(c->burst);
+	c->burst_stale = false;
+	if (!c->loading) {
+		r = burst_loading_new(c->directories, &c->loading);
 		if (r < 0) {
-			c->bursts = false;
-			return r;
+			burst_fail(c, r);
+			return 0;
 		}
 	}
+	c->phase = LOADING;
+	return LOADING_LOOK_USEC;
+}
+
+static uint64_t burst_prepare(struct calibration *c)
+{
 	measure_ab(c);
-	c->begun_usec = monotonic_usec();
-	r = burst_begin(c->burst);
-	if (r < 0)
+	c->phase = BEGINNING;
+	return 0;
+}
+
+static uint64_t loading_look(struct calibration *c)
+{
+	char reason[sizeof(c->failure)];
+	int r = burst_loading_result(c->loading, reason, sizeof(reason), &c->burst);
+
+	if (r == -EAGAIN)
+		return LOADING_LOOK_USEC;
+	c->loading = burst_loading_free(c->loading);
+	if (r >= 0)
+		return burst_prepare(c);
+	if (r == -ECANCELED) {
+		/* By a pause that is over. */
+		c->phase = WAITING;
+	} else if (r == -EOPNOTSUPP) {
+		/* The clock will not do as long as it is this one: nor will what is known of it. */
+		c->result_known = false;
+		fail(c, UINT64_MAX, reason);
+	} else {
+		fail(c, retry_usec(c), reason);
+	}
+	return 0;
+}
+
+static uint64_t beginning(struct calibration *c, uint64_t now_usec)
+{
+	int r = burst_begin(c->burst);
+
+	if (r == -EBUSY)
+		return ATTACH_LOOK_USEC;
+	if (r < 0) {
 		burst_fail(c, r);
-	else
-		c->phase = ATTACHING;
-	return r;
+		return 0;
+	}
+	c->begun_usec = now_usec;
+	c->phase = ATTACHING;
+	return ATTACH_LOOK_USEC;
 }
 
 /* Several times, and at all times of the window: a slow machine does little in one, and the speed
@@ -217,13 +316,11 @@ static uint64_t window_stimulate(struct calibration *c, uint64_t now_usec)
 
 	if (r < 0) {
 		burst_fail(c, r);
-		c->phase = WAITING;
 		return 0;
 	}
 	return left_usec < STIMULUS_USEC ? left_usec : STIMULUS_USEC;
 }
 
-/* Returns how long to wait before looking again. */
 static uint64_t window_open(struct calibration *c, uint64_t now_usec)
 {
 	int r = burst_ready(c->burst);
@@ -232,7 +329,6 @@ static uint64_t window_open(struct calibration *c, uint64_t now_usec)
 		return ATTACH_LOOK_USEC;
 	if (r < 0) {
 		burst_fail(c, r);
-		c->phase = WAITING;
 		return 0;
 	}
 	c->phase = IN_WINDOW;
@@ -244,14 +340,14 @@ static void window_close(struct calibration *c, uint64_t now_usec)
 {
 	int r = burst_end(c->burst, &c->result);
 
-	c->phase = WAITING;
-	/* Detaching takes as long as attaching did. */
-	c->attached_seconds += (now_usec - c->begun_usec + c->window_usec - c->begun_usec) * 1e-6;
 	c->due_usec = now_usec + c->interval_usec;
-	if (r < 0)
+	if (r < 0) {
 		burst_fail(c, r);
-	else
-		c->result_known = true;
+		return;
+	}
+	attached_until(c, now_usec);
+	c->phase = WAITING;
+	c->result_known = true;
 }
 
 /* Without bursts A/B is all there is. */
@@ -261,17 +357,34 @@ static void calibrate_without_burst(struct calibration *c, uint64_t now_usec)
 	c->due_usec = now_usec + c->interval_usec;
 }
 
+static bool is_due(struct calibration *c, uint64_t now_usec)
+{
+	bool clocksource_changed;
+
+	if (host_changed(c, &clocksource_changed)) {
+		c->due_usec = now_usec;
+		if (clocksource_changed) {
+			c->retry_usec = 0;
+			c->burst_stale = true;
+		}
+	}
+	return now_usec >= c->due_usec;
+}
+
 uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_changed)
 {
 	*ret_changed = false;
+	c->stepped_usec = now_usec;
 	switch (c->phase) {
 	case WAITING:
-		if (!host_changed(c) && now_usec < c->due_usec)
+		if (!is_due(c, now_usec))
 			return LOOK_USEC;
-		if (c->bursts && burst_start(c) >= 0)
-			return ATTACH_LOOK_USEC;
+		if (!c->forbidden[0] && now_usec >= c->retry_usec)
+			return c->burst && !c->burst_stale ? burst_prepare(c) : loading_begin(c);
 		calibrate_without_burst(c, now_usec);
 		break;
+	case LOADING: return loading_look(c);
+	case BEGINNING: return beginning(c, now_usec);
 	case ATTACHING: return window_open(c, now_usec);
 	case IN_WINDOW:
 		if (now_usec - c->window_usec < WINDOW_USEC)

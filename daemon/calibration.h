@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Keeps the unit costs up to date: A/B at the start and before each burst, a burst every minute,
- * and sooner when the clock source or the CPU's frequency has changed.
+ * and sooner when the clock source or the CPU's frequency has changed. One that failed is tried
+ * again after ten times as long; where the clock is too slow, when there is another.
  */
 #ifndef PIPEWATCH_CALIBRATION_H
 #define PIPEWATCH_CALIBRATION_H
@@ -14,12 +15,13 @@
 struct calibration;
 
 /*
- * Measures A/B at once, under 50 ms. @directories (NULL-terminated, kept by the caller) are for the
- * FIFO. Returns 0 or -ENOMEM.
+ * Measures A/B at once, under 50 ms; again, and in a burst, a minute after @now_usec. @directories
+ * (NULL-terminated, kept by the caller) are for the FIFO. Returns 0 or -ENOMEM.
  */
 int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],
-		    const char *const *directories, struct calibration **ret_calibration);
-struct calibration *calibration_free(struct calibration *c); /* detaches */
+		    const char *const *directories, uint64_t now_usec,
+		    struct calibration **ret_calibration);
+struct calibration *calibration_free(struct calibration *c); /* detaches, and waits for it */
 
 static inline void calibration_freep(struct calibration **c)
 {
@@ -40,7 +42,7 @@ void calibration_set_bursts(struct calibration *c, const char *no_reason);
  * that. */
 void calibration_set_interval(struct calibration *c, double seconds);
 
-/* Ends a burst that has begun, without a result. */
+/* Ends a burst that has begun, without a result and without waiting for it. */
 void calibration_pause(struct calibration *c);
 
 /* One operation on a pipe of our own, as A/B had it last. */

@@ -110,6 +110,13 @@ static void entries_clear(struct cgroups *c)
 	}
 }
 
+/* What is forgotten is looked up again. Not while a walk adds many. */
+static void entries_bound(struct cgroups *c)
+{
+	if (HASH_COUNT(c->entries) > ENTRIES_MAX)
+		entries_clear(c);
+}
+
 struct cgroups *cgroups_free(struct cgroups *c)
 {
 	if (!c)
@@ -236,8 +243,7 @@ static const char *unit_from_process(struct cgroups *c, uint64_t id, uint32_t pi
 	snprintf(directory, sizeof(directory), "%s%s", c->mount, path);
 	if (stat(directory, &st) < 0 || st.st_ino != id)
 		return NULL;
-	if (HASH_COUNT(c->entries) > ENTRIES_MAX)
-		entries_clear(c);
+	entries_bound(c);
 	return entry_add(c, id, path);
 }
 
@@ -253,6 +259,7 @@ static const char *unit_from_paths(struct cgroups *c, uint64_t id)
 
 	if (!c->paths || c->paths(c->paths_userdata, id, path, sizeof(path)) < 0)
 		return NULL;
+	entries_bound(c);
 	return entry_add(c, id, path);
 }
 
@@ -261,8 +268,7 @@ static void hierarchy_learn(struct cgroups *c)
 	char path[PATH_MAX] = "";
 	struct stat st;
 
-	if (HASH_COUNT(c->entries) > ENTRIES_MAX)
-		entries_clear(c);
+	entries_bound(c);
 	if (stat(c->mount, &st) == 0)
 		entry_add(c, st.st_ino, "/");
 	hierarchy_walk(c, AT_FDCWD, c->mount, path, 0);

@@ -19,8 +19,6 @@ _Static_assert(WIRE_SIZE_CLASSES == SIZE_CLASSES, "the size classes");
 
 #define KEY_TID_MASK (~(WIRE_KEY_FIFO | WIRE_KEY_EXITED))
 
-#define CHECK_INTERVAL_USEC UINT64_C(1000000)
-
 /* What of a slot has been booked. */
 struct booked {
 	struct account *account; /* held; NULL: nothing yet */
@@ -45,7 +43,6 @@ struct collector {
 	struct ring_buffer *wake;
 	uint32_t own_tgid;
 	uint64_t now_usec;
-	uint64_t checked_usec; /* when accounts without slots were last looked at */
 };
 
 /* Its content says nothing; that there is some has already woken us. */
@@ -378,20 +375,6 @@ static void overflow_collect(struct collector *c)
 	}
 }
 
-static void account_check(struct account *account, void *userdata)
-{
-	struct collector *c = userdata;
-	struct process process;
-	int r;
-
-	/* What cannot be read for another reason than that it is gone, is looked at again. */
-	r = process_read("/proc", account_tgid(account), &process);
-	if (r == -ESRCH ||
-	    (r >= 0 && (process.ended ||
-			process.start_ticks != process_ticks(account_start_boottime_ns(account)))))
-		account_close(c->accounts, account, c->now_usec);
-}
-
 static int claims_delete(struct collector *c)
 {
 	uint32_t n = c->n_freed;
@@ -429,13 +412,6 @@ int collector_collect(struct collector *c, uint64_t now_usec)
 		first = r;
 
 	used_prune(c);
-
-	/* Reads /proc for each of them. */
-	if (now_usec - c->checked_usec >= CHECK_INTERVAL_USEC) {
-		c->checked_usec = now_usec;
-		accounts_each_unheld(c->accounts, account_check, c);
-	}
-	accounts_expire(c->accounts, now_usec);
 	return first;
 }
 

@@ -231,6 +231,8 @@ struct counting *counting_free(struct counting *c)
 		tracer_pause(c->tracer);
 		collector_collect(c->collector, monotonic_usec());
 	}
+	/* Who counts next begins with all. */
+	accounts_set_factor(c->accounts, &factor_one);
 	collector_free(c->collector);
 	tracer_free(c->tracer);
 	free(c);
@@ -328,6 +330,11 @@ bool counting_in_windows(const struct counting *c)
 bool counting_window_open(const struct counting *c)
 {
 	return c->phase == OPEN;
+}
+
+bool counting_settled(const struct counting *c)
+{
+	return c->phase == ALWAYS || (c->phase == BETWEEN && !tracer_detaching(c->tracer));
 }
 
 double counting_hooked_operations(const struct counting *c)

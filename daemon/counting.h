@@ -78,9 +78,10 @@ double counting_window_cpu_seconds(const struct counting *c);
 /* Operations per second in the last window; negative before there was one. */
 double counting_window_rate(const struct counting *c);
 
-/* Are there windows, and is one open now? */
+/* Are there windows, is one open now, and are all programs attached, or all detached? */
 bool counting_in_windows(const struct counting *c);
 bool counting_window_open(const struct counting *c);
+bool counting_settled(const struct counting *c);
 
 /* Operations so far that ran with programs attached, an estimate where they did not count. */
 double counting_hooked_operations(const struct counting *c);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "text.h"
 #include "util.h"
 
 /*
@@ -524,16 +525,17 @@ int describe_json(const struct snapshot *s, char **ret_json)
 {
 	_cleanup_(freep) char *json = NULL;
 	struct writer w = { .s = s };
-	size_t size;
+	struct text text;
+	int r;
 
-	w.f = open_memstream(&json, &size);
-	if (!w.f)
-		return -ENOMEM;
+	r = text_open(&text);
+	if (r < 0)
+		return r;
+	w.f = text.stream;
 	write_snapshot(&w);
-	/* Only now is the text whole, and only now does a stream in memory tell that it could not
-	 * grow. */
-	if (fclose(w.f) == EOF)
-		w.error = -ENOMEM;
+	r = text_close(&text, &json, NULL);
+	if (r < 0)
+		return r;
 	if (w.error)
 		return w.error;
 

@@ -143,7 +143,8 @@ static void estimate_one(enum pipe_kind pipe, enum update_kind kind, const struc
 		e->by[COST_AB] = ab->updates[pipe][kind];
 	else
 		cost_figure_unknown(&e->by[COST_AB], "%s", ab_reason);
-	cost_figure_unknown(&e->by[COST_SAMPLE], "Nothing was sampled.");
+	cost_figure_unknown(&e->by[COST_SAMPLE],
+			    "Nothing was sampled in the time that was counted.");
 	if (!burst) {
 		cost_figure_unknown(&e->by[COST_BURST], "%s", burst_reason);
 		estimate_undivided(e, &e->by[COST_AB]);

@@ -26,7 +26,7 @@ void extrapolation_factor(uint64_t window_usec, uint64_t elapsed_usec, uint64_t 
 			  double counting_seconds, double counting_ratio,
 			  struct extrapolation_factor *ret)
 {
-	double most, middle;
+	double most, middle, between, factor;
 
 	if (window_usec == 0 || elapsed_usec <= window_usec) {
 		*ret = (struct extrapolation_factor){ .factor = 1 };
@@ -34,10 +34,13 @@ void extrapolation_factor(uint64_t window_usec, uint64_t elapsed_usec, uint64_t 
 	}
 	most = slowdown_max(window_usec, operations, counting_seconds, counting_ratio);
 	middle = (1 + most) / 2;
+	/* The window itself is counted, and certain. */
+	between = (double)(elapsed_usec - window_usec) / window_usec;
+	factor = 1 + between * middle;
 	*ret = (struct extrapolation_factor){
-		.factor = middle * elapsed_usec / window_usec,
+		.factor = factor,
 		/* Of an even distribution. */
-		.systematic_ratio = (most - 1) / sqrt(12) / middle,
+		.systematic_ratio = between * (most - 1) / sqrt(12) / factor,
 	};
 }
 
@@ -71,12 +74,14 @@ void extrapolation_scale(const struct extrapolation_factor *f, struct pipe_count
 
 void extrapolation_error_end(struct extrapolation_error *e, const struct extrapolation_factor *f)
 {
-	double difference = f->first ? 0 : (double)e->window - e->last;
+	double difference = (double)e->window - e->last;
+	/* With nothing to compare with, that of events at random times. */
+	double variance = f->first ? e->window : difference * difference / 2;
 
 	if (f->factor > 1 && (e->window || (e->last && !f->first))) {
 		/* What was counted itself is certain: no error without anything between windows. */
 		e->variance += f->factor * (f->factor - 1) * (f->second ? 2 : 1) *
-			       fmax(difference * difference / 2, EDGE_VARIANCE);
+			       fmax(variance, EDGE_VARIANCE);
 		e->systematic += f->factor * e->window * f->systematic_ratio;
 	}
 	e->last = e->window;

@@ -15,7 +15,7 @@
 /* So many choices running must find windows too costly, unless it is by far. */
 #define LEAVE_CHOICES 2
 
-#define NEVER -1.0
+#define NEVER (-1.0)
 
 struct governor {
 	enum snapshot_mode mode; /* the last choice; MODE_AUTO: the next one knows no past */

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <utlist.h>
 
+#include "http-connections.h"
 #include "http-reply.h"
 #include "listener.h"
 #include "util.h"
@@ -18,8 +19,7 @@
  * wakes it), and it cannot choose whom to drop. At the limit the client that has kept us waiting
  * longest is dropped for the new one, so no number of slow clients keeps a good one out.
  */
-#define CONNECTIONS_PER_SOCKET 64
-#define ACCEPTS_PER_WAKEUP     16
+#define ACCEPTS_PER_WAKEUP 16
 
 /* Never reached, see above. */
 #define MHD_CONNECTIONS_MAX 65536
@@ -39,17 +39,7 @@ struct endpoint {
 	struct http *http;
 	struct listener *listener;
 	sd_event_source *source;
-	unsigned int n_connections; /* without those being dropped */
 	struct endpoint *prev, *next;
-};
-
-struct connection {
-	int fd;			   /* libmicrohttpd's: shut down here, never closed */
-	struct endpoint *endpoint; /* NULL once dropped, or when the endpoint is gone */
-	bool responding;	   /* else waiting for (the rest of) a request */
-	bool dropped;
-	uint64_t deadline_usec; /* CLOCK_MONOTONIC */
-	struct connection *prev, *next;
 };
 
 struct http {
@@ -58,9 +48,9 @@ struct http {
 	sd_event_source *io;
 	sd_event_source *timer;
 	struct endpoint *endpoints;
-	struct connection *connections; /* in the order in which their wait began */
-	struct connection *accepting;	/* handed to libmicrohttpd, not yet announced by it */
-	uint64_t paused_until_usec;	/* 0: accepting */
+	struct connection *connections;
+	struct connection *accepting; /* handed to libmicrohttpd, not yet announced by it */
+	uint64_t paused_until_usec;   /* 0: accepting */
 	uint64_t request_usec, response_usec;
 	struct http_reply *reply;
 };
@@ -139,21 +129,6 @@ static void on_request_completed(void *userdata, struct MHD_Connection *connecti
 	DL_APPEND(h->connections, c);
 }
 
-static void connection_leave_endpoint(struct connection *c)
-{
-	if (c->endpoint)
-		c->endpoint->n_connections--;
-	c->endpoint = NULL;
-}
-
-/* libmicrohttpd sees the end of the stream and closes it in its next run. */
-static void connection_drop(struct connection *c)
-{
-	connection_leave_endpoint(c);
-	c->dropped = true;
-	shutdown(c->fd, SHUT_RDWR);
-}
-
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
 			  enum MHD_ConnectionNotificationCode code)
 {
@@ -174,43 +149,14 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 	*socket_context = NULL;
 	if (!c)
 		return;
-	connection_leave_endpoint(c);
 	DL_DELETE(h->connections, c);
 	free(c);
 }
 
-/*
- * Drops the client, of @e or (NULL) of all, that is waited for longest; only when all are being
- * answered, the one that has been answered longest.
- */
-static void drop_slowest(struct http *h, const struct endpoint *e)
+static void run(struct http *h)
 {
-	struct connection *c, *slowest = NULL;
-
-	DL_FOREACH(h->connections, c)
-	{
-		if (c->dropped || (e && c->endpoint != e))
-			continue;
-		if (!c->responding) {
-			slowest = c;
-			break;
-		}
-		if (!slowest)
-			slowest = c;
-	}
-	if (slowest)
-		connection_drop(slowest);
-}
-
-static void drop_late(struct http *h, uint64_t now)
-{
-	struct connection *c;
-
-	DL_FOREACH(h->connections, c)
-	{
-		if (!c->dropped && c->deadline_usec <= now)
-			connection_drop(c);
-	}
+	MHD_run(h->mhd);
+	connections_notice_ends(h->connections);
 }
 
 /* Gives @fd, which is taken over, to libmicrohttpd. */
@@ -219,18 +165,13 @@ static void endpoint_add(struct endpoint *e, int fd, const struct sockaddr *sa, 
 	struct http *h = e->http;
 	struct connection *c;
 
-	c = calloc(1, sizeof(*c));
+	c = connection_new(fd, e, sa);
 	if (!c) {
 		close(fd);
 		return;
 	}
-	c->fd = fd;
-	c->endpoint = e;
 	c->deadline_usec = now_usec(h) + h->request_usec;
-
-	if (e->n_connections >= CONNECTIONS_PER_SOCKET)
-		drop_slowest(h, e);
-	e->n_connections++;
+	connections_make_room(h->connections, c);
 
 	h->accepting = c;
 	if (MHD_add_connection(h->mhd, fd, sa, sa_size) == MHD_YES)
@@ -239,7 +180,6 @@ static void endpoint_add(struct endpoint *e, int fd, const struct sockaddr *sa, 
 	/* The socket is closed; if libmicrohttpd came so far as to announce the connection, it is
 	 * freed, too. */
 	if (h->accepting) {
-		connection_leave_endpoint(c);
 		free(c);
 		h->accepting = NULL;
 	}
@@ -279,13 +219,13 @@ static int on_accept(sd_event_source *source, int fd, uint32_t revents, void *us
 		if (errno == EAGAIN)
 			break;
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			drop_slowest(h, NULL);
+			connections_drop_slowest(h->connections);
 			set_accepting(h, now_usec(h) + ACCEPT_PAUSE_USEC);
 			break;
 		}
 		/* Else that client's connection failed before it was accepted. */
 	}
-	MHD_run(h->mhd);
+	run(h);
 	return 0;
 }
 
@@ -298,8 +238,8 @@ static int on_mhd(sd_event_source *source, int fd, uint32_t revents, void *userd
 	(void)revents;
 
 	/* The timer is set anew before each wait, and so may never come while there are events. */
-	drop_late(h, now_usec(h));
-	MHD_run(h->mhd);
+	connections_drop_late(h->connections, now_usec(h));
+	run(h);
 	return 0;
 }
 
@@ -313,8 +253,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 
 	if (h->paused_until_usec && h->paused_until_usec <= now)
 		set_accepting(h, 0);
-	drop_late(h, now);
-	MHD_run(h->mhd);
+	connections_drop_late(h->connections, now);
+	run(h);
 	return 0;
 }
 
@@ -322,17 +262,13 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 static int on_prepare(sd_event_source *source, void *userdata)
 {
 	struct http *h = userdata;
-	uint64_t next = h->paused_until_usec ? h->paused_until_usec : UINT64_MAX;
+	uint64_t next = connections_deadline(h->connections);
 	MHD_UNSIGNED_LONG_LONG timeout_msec;
-	struct connection *c;
 
 	(void)source;
 
-	DL_FOREACH(h->connections, c)
-	{
-		if (!c->dropped && c->deadline_usec < next)
-			next = c->deadline_usec;
-	}
+	if (h->paused_until_usec && h->paused_until_usec < next)
+		next = h->paused_until_usec;
 	if (MHD_get_timeout(h->mhd, &timeout_msec) == MHD_YES) {
 		uint64_t mhd_next = now_usec(h) + timeout_msec * USEC_PER_MSEC;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,8 +22,10 @@ static bool stderr_is_journal(void)
 
 void log_message(int level, const char *format, ...)
 {
-	char text[2048];
+	struct pollfd polled = { .fd = STDERR_FILENO, .events = POLLOUT };
+	char text[2048], line[sizeof(text) + 32];
 	va_list arguments;
+	int n;
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
@@ -33,7 +36,12 @@ void log_message(int level, const char *format, ...)
 
 	/* sd-daemon(3): systemd takes the level from a prefix; anybody else has no use for it. */
 	if (stderr_is_journal())
-		fprintf(stderr, "<%d>%s\n", level, text);
+		n = snprintf(line, sizeof(line), "<%d>%s\n", level, text);
 	else
-		fprintf(stderr, "pipewatchd: %s\n", text);
+		n = snprintf(line, sizeof(line), "pipewatchd: %s\n", text);
+
+	/* What nobody reads is lost rather than waited for. No longer than PIPE_BUF, it is written
+	 * as a whole or not at all. */
+	if (poll(&polled, 1, 0) == 1 && polled.revents & POLLOUT)
+		(void)!write(STDERR_FILENO, line, n);
 }

@@ -4,6 +4,7 @@
  * that goes wrong anywhere is logged here, once.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -339,6 +340,24 @@ static int daemon_start(struct daemon *d)
 	return 0;
 }
 
+/* For a client, for what is read of /proc meanwhile, and for telling systemd. */
+#define SPARE_DESCRIPTORS 4
+
+/* Without them the start would seem to succeed, and nobody be served. */
+static int check_descriptors(void)
+{
+	int spare[SPARE_DESCRIPTORS], n, r = 0;
+
+	for (n = 0; n < SPARE_DESCRIPTORS && r == 0; n++) {
+		spare[n] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+		if (spare[n] < 0)
+			r = -errno;
+	}
+	while (--n >= 0)
+		closep(&spare[n]);
+	return r;
+}
+
 static int daemon_run(struct daemon *d)
 {
 	int r;
@@ -348,10 +367,15 @@ static int daemon_run(struct daemon *d)
 	if (r < 0)
 		return fail_os("Starting the watchdog failed", r);
 	http_set_ready(d->http, true);
-	sd_notifyf(false, "READY=1\nSTATUS=%s",
-		   service_exit_code(d->service, &(const char *){ NULL }) == 0
-			   ? "Running."
-			   : "Degraded: operations are not counted.");
+	r = check_descriptors();
+	if (r < 0)
+		return fail_os("The limit of file descriptors leaves none for clients", r);
+	r = sd_notifyf(false, "READY=1\nSTATUS=%s",
+		       service_exit_code(d->service, &(const char *){ NULL }) == 0
+			       ? "Running."
+			       : "Degraded: operations are not counted.");
+	if (r < 0)
+		return fail_os("Telling the service manager that all is ready failed", r);
 	r = sd_event_loop(d->event);
 	sd_notify(false, "STOPPING=1");
 	return r < 0 ? fail_os("The event loop failed", r) : PIPEWATCH_EXIT_OK;

@@ -10,6 +10,7 @@
 #include "counting.h"
 #include "cpu-time.h"
 #include "governor.h"
+#include "lifetime.h"
 #include "observer.h"
 #include "operation-cost.h"
 #include "pipewatch/api.h"
@@ -21,6 +22,9 @@
 /* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
 #define LOOK_USEC UINT64_C(1000000)
 
+/* When to look again whether programs are attached or detached. */
+#define UNSETTLED_USEC UINT64_C(50000)
+
 /* Bursts may take that share of what is allowed. */
 #define BURSTS_SHARE 0.2
 
@@ -28,14 +32,11 @@
  * instructions of pipe operations. */
 #define SAMPLE_SECONDS 4.4e-6
 
-/* Looking for watchers, at most so long at a time and so often. */
-#define WATCHERS_LIMIT_USEC    UINT64_C(20000)
-#define WATCHERS_INTERVAL_USEC UINT64_C(60000000)
-
 struct measurement {
 	struct measurement_setup setup;
 	struct accounts *accounts;
 	struct cgroups *cgroups;
+	struct lifetime lifetime;
 	struct calibration *calibration;
 	struct counting *counting; /* NULL: nothing is counted */
 	struct sampling *sampling; /* NULL: nothing is sampled */
@@ -47,18 +48,18 @@ struct measurement {
 
 	struct governor_choice choice;
 	bool counted;	       /* something has been, at some time */
+	bool interrupted;      /* not all of the time everything */
 	int refused;	       /* exit code: counting is out of the question */
 	bool sampling_refused; /* likewise */
 	char counting_reason[512];
 	char sampling_reason[256];
 
 	uint64_t look_usec; /* of the next look; CLOCK_MONOTONIC */
-	uint64_t calibration_usec, watchers_usec;
-	bool watchers_scanning;
+	uint64_t calibration_usec;
 
 	/* As of the last look. */
 	uint64_t looked_usec, operations, samples;
-	double hooked_operations, burst_seconds, pipe_cpu_seconds, fsnotify_seconds;
+	double hooked_operations, burst_seconds, pipe_cpu_seconds;
 	double operations_per_second;
 };
 
@@ -188,34 +189,30 @@ static void charge_unit_costs(struct measurement *m)
 		accounts_set_operation_cost(m->accounts, m->cost.operation.seconds);
 }
 
-/*
- * Starts counting. The first time what operations cost is measured before and after it.
- */
+/* Starts counting. The first time, what operations cost is measured before and after it. */
 static int start(struct measurement *m)
 {
-	bool first = !m->calibration;
 	struct cost_figure figure;
 	int fds[2], r;
 
 	if (m->counting)
 		return 0;
-	if (first) {
-		r = calibration_new(m->setup.paths, m->setup.directories, &m->calibration);
+	if (!m->calibration) {
+		r = calibration_new(m->setup.paths, m->setup.directories, monotonic_usec(),
+				    &m->calibration);
 		if (r < 0)
 			return r;
 		calibration_operation(m->calibration, &figure);
 		operation_cost_without(&m->cost, &figure);
 	}
 	r = counting_start(m);
-	if (r < 0)
-		calibration_set_bursts(m->calibration, m->counting_reason);
-	if (r < 0 || !first)
+	calibration_set_bursts(m->calibration, r < 0 ? m->counting_reason : NULL);
+	charge_unit_costs(m);
+	if (r < 0 || m->cost.ratio > 0)
 		return r;
 	counting_fds(m->counting, fds);
 	operation_cost_try(&m->cost, m->setup.directories, m->setup.paths, fds);
 	counting_set_cost(m->counting, m->cost.counting.seconds, m->cost.ratio);
-	calibration_set_bursts(m->calibration, NULL);
-	charge_unit_costs(m);
 	return 0;
 }
 
@@ -224,9 +221,10 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 {
 	enum snapshot_mode mode = m->choice.mode;
 
-	if (mode != MODE_OFF)
+	/* What failed before would fail again. */
+	if (mode != MODE_OFF && (before == MODE_OFF || before == MODE_AUTO))
 		sampling_start(m);
-	else
+	else if (mode == MODE_OFF)
 		sampling_stop(m, "The mode is off: nothing is sampled.");
 	if (mode_counts(mode) && start(m) >= 0 && m->counting)
 		counting_set_period(m->counting, m->choice.period_seconds * 1e6);
@@ -234,6 +232,7 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 		counting_stop(m);
 	if (m->calibration && !m->counting)
 		calibration_pause(m->calibration);
+	m->interrupted |= mode != MODE_EXACT;
 	if (mode != before)
 		observer_mode_changed(m->observer, monotonic_usec());
 }
@@ -277,6 +276,7 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 	if (!m->governor || !m->observer)
 		return -ENOMEM;
 	r = accounts_new(setup->max_groups, &m->accounts);
+	m->lifetime.accounts = m->accounts;
 	if (r >= 0)
 		r = cgroups_new("/proc", &m->cgroups);
 	if (r >= 0)
@@ -410,20 +410,6 @@ static void charge_own_cost(struct measurement *m, double seconds)
 	m->samples = samples;
 }
 
-/* Looks for who watches pipes where somebody pays for it. */
-static void watchers_step(struct measurement *m, uint64_t now_usec)
-{
-	double fsnotify = accounts_fsnotify(m->accounts);
-
-	if (!m->watchers_scanning && fsnotify > m->fsnotify_seconds && now_usec >= m->watchers_usec)
-		m->watchers_scanning = true;
-	m->fsnotify_seconds = fsnotify;
-	if (m->watchers_scanning && watchers_scan(m->watchers, "/proc", WATCHERS_LIMIT_USEC) != 0) {
-		m->watchers_scanning = false;
-		m->watchers_usec = now_usec + WATCHERS_INTERVAL_USEC;
-	}
-}
-
 static void look(struct measurement *m, uint64_t now_usec)
 {
 	double seconds = (now_usec - m->looked_usec) * 1e-6;
@@ -435,7 +421,7 @@ static void look(struct measurement *m, uint64_t now_usec)
 	observer_look(m->observer, now_usec);
 	if (m->sampling)
 		sampling_refresh(m->sampling);
-	watchers_step(m, now_usec);
+	watchers_follow(m->watchers, "/proc", accounts_fsnotify(m->accounts), now_usec);
 	mode_choose(m);
 	m->look_usec = now_usec + LOOK_USEC;
 }
@@ -457,13 +443,21 @@ static void costs_renew(struct measurement *m)
 	charge_unit_costs(m);
 }
 
-/* Not while a window is open, in which A/B would be neither with the programs nor without. */
+/* Where nothing can be counted, A/B still tells what an update costs. */
+static bool calibrates(const struct measurement *m)
+{
+	return m->calibration && (m->counting || m->refused);
+}
+
+/* Not in a window or right after one: A/B would be neither with the programs nor without. */
 static void calibration_do(struct measurement *m, uint64_t now_usec)
 {
 	bool changed;
 
-	if (m->counting && counting_window_open(m->counting))
+	if (m->counting && !counting_settled(m->counting)) {
+		m->calibration_usec = now_usec + UNSETTLED_USEC;
 		return;
+	}
 	m->calibration_usec = now_usec + calibration_step(m->calibration, now_usec, &changed);
 	if (changed)
 		costs_renew(m);
@@ -489,11 +483,11 @@ uint64_t measurement_step(struct measurement *m)
 		look(m, now_usec);
 	if (m->counting)
 		windows_step(m, &window_usec);
-	if (m->counting && now_usec >= m->calibration_usec)
+	if (calibrates(m) && now_usec >= m->calibration_usec)
 		calibration_do(m, now_usec);
 
 	next_usec = m->look_usec;
-	if (m->counting && m->calibration_usec < next_usec)
+	if (calibrates(m) && m->calibration_usec < next_usec)
 		next_usec = m->calibration_usec;
 	now_usec = monotonic_usec();
 	next_usec = next_usec > now_usec ? next_usec - now_usec : 0;
@@ -509,8 +503,7 @@ int measurement_collect(struct measurement *m, bool wake)
 		r = counting_collect(m->counting, wake);
 	if (r >= 0 && m->sampling)
 		r = sampling_collect(m->sampling, now_usec);
-	if (m->sampling && !m->counting)
-		sampling_close_ended(m->sampling, now_usec);
+	lifetime_check(&m->lifetime, now_usec);
 	return r;
 }
 
@@ -547,7 +540,9 @@ static void fill_unit_costs(const struct measurement *m, struct snapshot *s)
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		for (int kind = 0; kind < UPDATE_KINDS; kind++)
 			cost_estimate_unknown(&s->unit_costs[pipe][kind],
-					      "The mode is off: nothing is measured.");
+					      m->choice.mode == MODE_PROFILE
+						      ? "The mode is profile: nothing is timed."
+						      : "The mode is off: nothing is measured.");
 }
 
 static void fill_observer(const struct measurement *m, struct snapshot_observer *ret)
@@ -589,7 +584,8 @@ int measurement_fill(struct measurement *m, bool pid_label, const struct snapsho
 
 void measurement_finish(struct measurement *m, struct snapshot *s)
 {
-	if (m->sampling)
+	/* Samples and counts have to be of the same time. */
+	if (m->sampling && !m->interrupted)
 		sampling_check_costs(m->sampling, s);
 	cpu_times_fill(m->cpu_times, s);
 }

@@ -46,16 +46,18 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 	return length;
 }
 
-size_t name_render(const char *bytes, size_t n_bytes, char *ret, size_t ret_size)
+/* As name_render(); *ret_whole says whether all of it fitted. */
+static size_t render(const char *bytes, size_t n_bytes, char *ret, size_t ret_size, bool *ret_whole)
 {
 	static const char digits[] = "0123456789abcdef";
 	const unsigned char *p = (const unsigned char *)bytes;
-	size_t used = 0, n = strnlen(bytes, n_bytes);
+	size_t used = 0, n = strnlen(bytes, n_bytes), i = 0;
 
+	*ret_whole = false;
 	if (ret_size == 0)
 		return 0;
 
-	for (size_t i = 0; i < n;) {
+	while (i < n) {
 		char escaped[4];
 		size_t length = utf8_length(p + i, n - i), step = length, width = length;
 		const char *text = bytes + i;
@@ -76,8 +78,16 @@ size_t name_render(const char *bytes, size_t n_bytes, char *ret, size_t ret_size
 		i += step;
 	}
 
+	*ret_whole = i == n;
 	ret[used] = '\0';
 	return used;
+}
+
+size_t name_render(const char *bytes, size_t n_bytes, char *ret, size_t ret_size)
+{
+	bool whole;
+
+	return render(bytes, n_bytes, ret, ret_size, &whole);
 }
 
 /* A part of the path between two slashes. */
@@ -132,6 +142,7 @@ size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
 	struct component c, previous = { "", 0 }, outer = { "", 0 }, inner = { "", 0 };
 	const char *cursor = path, *end = path + strlen(path);
 	size_t used;
+	bool whole;
 
 	/* Added by the kernel when the cgroup was removed under its last processes. */
 	if ((size_t)(end - path) >= strlen(deleted) && strcmp(end - strlen(deleted), deleted) == 0)
@@ -155,8 +166,9 @@ size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
 		}
 	}
 
-	used = name_render(outer.text, outer.length, ret, ret_size);
-	if (inner.length > 0 && used + 1 < ret_size) {
+	used = render(outer.text, outer.length, ret, ret_size, &whole);
+	/* Behind a part of the name it would be that of another. */
+	if (whole && inner.length > 0 && used + 1 < ret_size) {
 		ret[used++] = '/';
 		used += name_render(inner.text, inner.length, ret + used, ret_size - used);
 	}

@@ -38,10 +38,11 @@ void operation_cost_without(struct operation_cost *c, const struct cost_figure *
 
 void operation_cost_with(struct operation_cost *c, const struct cost_figure *figure)
 {
-	double added = figure->seconds - c->operation.seconds;
+	double added;
 
-	if (!figure->known || !c->operation.known)
+	if (!figure->known || !(figure->seconds > 0) || !c->operation.known)
 		return;
+	added = figure->seconds - c->operation.seconds;
 	if (c->ratio > 0) {
 		c->operation.seconds = figure->seconds / (1 + c->ratio);
 		c->operation.error_seconds = figure->error_seconds / (1 + c->ratio);

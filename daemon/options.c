@@ -37,7 +37,9 @@ static const struct argp_option option_list[] = {
 	{ "bus", KEY_BUS, "system|session|ADDRESS|none", 0, "The D-Bus to be on", 0 },
 	{ "mode", KEY_MODE, "auto|exact|burst|profile|off", 0, "How to measure", 0 },
 	{ "budget", KEY_BUDGET, "PERCENT", 0,
-	  "What measuring may cost, in percent of the time spent in pipe operations", 0 },
+	  "What measuring may cost, in percent of the time spent in pipe operations, or of a tenth "
+	  "of the CPUs' time where that is more",
+	  0 },
 	{ "version", KEY_VERSION, NULL, 0, "Print the version and exit", -1 },
 	{ "help", KEY_HELP, NULL, 0, "Print this help and exit", -1 },
 	{ "usage", KEY_USAGE, NULL, 0, "Print a short usage message and exit", -1 },

@@ -281,7 +281,7 @@ static int rounds_new(const char *const *directories, unsigned int duration_usec
 	r->rounds = calloc(r->n_max, sizeof(*r->rounds));
 	if (!r->rounds)
 		return -ENOMEM;
-	for (size_t i = 0; directories[i] && i < DIRECTORIES_MAX; i++) {
+	for (size_t i = 0; i < DIRECTORIES_MAX && directories[i]; i++) {
 		r->directories[i] = strdup(directories[i]);
 		if (!r->directories[i])
 			return -ENOMEM;

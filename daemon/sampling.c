@@ -15,8 +15,6 @@
 #include "process.h"
 #include "sampler.h"
 
-#define CHECK_INTERVAL_USEC UINT64_C(1000000)
-
 /* The sampler's sums of one process as of the last round. */
 struct seen {
 	struct {
@@ -48,7 +46,6 @@ struct sampling {
 	struct seen *seen;
 	uint64_t round;
 	uint64_t now_usec;
-	uint64_t checked_usec; /* when accounts that are not sampled were last looked at */
 	struct sum updates[UPDATE_KINDS];
 	int error; /* of the round */
 };
@@ -230,33 +227,6 @@ int sampling_collect(struct sampling *s, uint64_t now_usec)
 		free(p);
 	}
 	return s->error;
-}
-
-static void account_check(struct account *account, void *userdata)
-{
-	struct sampling *s = userdata;
-	uint32_t tgid = account_tgid(account);
-	uint64_t start_boottime_ns = account_start_boottime_ns(account);
-	struct process process;
-	int r;
-
-	if (seen_find(s, tgid, start_boottime_ns))
-		return;
-	/* What cannot be read for another reason than that it is gone, is looked at again. */
-	r = process_read("/proc", tgid, &process);
-	if (r == -ESRCH ||
-	    (r >= 0 && (process.ended || process.start_ticks != process_ticks(start_boottime_ns))))
-		account_close(s->accounts, account, s->now_usec);
-}
-
-void sampling_close_ended(struct sampling *s, uint64_t now_usec)
-{
-	if (now_usec - s->checked_usec < CHECK_INTERVAL_USEC)
-		return;
-	s->checked_usec = now_usec;
-	s->now_usec = now_usec;
-	accounts_each_unheld(s->accounts, account_check, s);
-	accounts_expire(s->accounts, now_usec);
 }
 
 int sampling_refresh(struct sampling *s)

@@ -33,10 +33,6 @@ static inline void sampling_freep(struct sampling **s)
  */
 int sampling_collect(struct sampling *s, uint64_t now_usec);
 
-/* Closes the accounts of processes that have ended and were never sampled, which counting does
- * where it is on. Looks at most once a second. */
-void sampling_close_ended(struct sampling *s, uint64_t now_usec);
-
 /* Follows the CPUs that come and go, and jitters; every few seconds. Returns 0 or -errno. */
 int sampling_refresh(struct sampling *s);
 

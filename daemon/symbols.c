@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "symbols.h"
+#include "text.h"
 #include "util.h"
 
 struct symbols {
@@ -21,18 +22,18 @@ struct symbols {
 static int names_read(const char *path, char **ret_names)
 {
 	_cleanup_(freep) char *line = NULL, *names = NULL;
-	/* After names, and so closed before it is freed: closing a memory stream touches it. */
-	_cleanup_(fclosep) FILE *f = fopen(path, "re"), *out = NULL;
-	size_t line_size = 0, names_size = 0, n_names = 0;
+	_cleanup_(fclosep) FILE *f = fopen(path, "re");
+	size_t line_size = 0, n_names = 0;
 	char name[256], type;
+	struct text text;
 	int r;
 
 	if (!f)
 		return -errno;
-	out = open_memstream(&names, &names_size);
-	if (!out)
-		return -ENOMEM;
-	fputc('\n', out);
+	r = text_open(&text);
+	if (r < 0)
+		return r;
+	fputc('\n', text.stream);
 	errno = 0;
 	while (getline(&line, &line_size, f) >= 0) {
 		char module;
@@ -40,15 +41,14 @@ static int names_read(const char *path, char **ret_names)
 		if (sscanf(line, "%*x %c %255s %c", &type, name, &module) != 2 ||
 		    !strchr("tTwW", type))
 			continue;
-		fprintf(out, "%s\n", name);
+		fprintf(text.stream, "%s\n", name);
 		n_names++;
 	}
-	if (ferror(f))
-		return errno ? -errno : -EIO;
-	r = fclose(out);
-	out = NULL;
-	if (r != 0)
+	r = ferror(f) ? (errno ? -errno : -EIO) : 0;
+	if (text_close(&text, &names, NULL) < 0)
 		return -ENOMEM;
+	if (r < 0)
+		return r;
 	if (n_names == 0)
 		return -ENODATA;
 	*ret_names = names;

@@ -416,6 +416,11 @@ int tracer_resume(struct tracer *t)
 	return r;
 }
 
+bool tracer_detaching(const struct tracer *t)
+{
+	return t->paused && !detachment_end_usec(&t->detachment);
+}
+
 uint64_t tracer_counted_usec(const struct tracer *t)
 {
 	return spell_usec(&t->counted, monotonic_usec());

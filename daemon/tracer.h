@@ -65,6 +65,9 @@ void tracer_pause(struct tracer *t);
  * and then nothing is counted. */
 int tracer_resume(struct tracer *t);
 
+/* Is what was paused still being detached? */
+bool tracer_detaching(const struct tracer *t);
+
 /*
  * For how long operations have been counted so far, and for how long the programs that count have
  * been attached, which attaching and detaching make longer. Microseconds.

@@ -90,14 +90,28 @@ void verdict_path_conclude(struct verdict_path *path, const char *symbol_reason,
 	path->reason[0] = (char)toupper((unsigned char)path->reason[0]);
 }
 
+/* Notifying is the same code for both kinds of pipe: what a FIFO shows holds for anonymous ones. */
+static void infer_fsnotify(const struct trial *fifo, struct trial *anonymous)
+{
+	if (fifo->state == PATH_UNKNOWN)
+		return;
+	anonymous->state = fifo->state;
+	snprintf(anonymous->reason, sizeof(anonymous->reason), "as on a FIFO, %.97s", fifo->reason);
+}
+
 void verdict_find(verdict_symbol_fn symbol, void *userdata, const char *const *directories,
 		  struct verdict *ret)
 {
-	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
-		struct trial trials[UPDATE_KINDS];
+	struct trial trials[PIPE_KINDS][UPDATE_KINDS];
 
-		trial_run(pipe, directories, trials);
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		trial_run(pipe, directories, trials[pipe]);
+	infer_fsnotify(&trials[PIPE_FIFO][UPDATE_FSNOTIFY],
+		       &trials[PIPE_ANONYMOUS][UPDATE_FSNOTIFY]);
+
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		for (int update = 0; update < UPDATE_KINDS; update++) {
+			const struct trial *trial = &trials[pipe][update];
 			struct verdict_path *path = &ret->paths[pipe][update];
 			struct by_symbol by_symbol = { PATH_UNKNOWN, "" };
 
@@ -105,8 +119,7 @@ void verdict_find(verdict_symbol_fn symbol, void *userdata, const char *const *d
 			if (update != UPDATE_FSNOTIFY)
 				find_by_symbol(symbol, userdata, pipe, update, &by_symbol);
 			path->by_symbol = by_symbol.state;
-			path->by_behaviour = trials[update].state;
-			verdict_path_conclude(path, by_symbol.reason, trials[update].reason);
+			path->by_behaviour = trial->state;
+			verdict_path_conclude(path, by_symbol.reason, trial->reason);
 		}
-	}
 }

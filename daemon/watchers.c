@@ -32,6 +32,9 @@ struct counts {
 	unsigned int unnamed; /* watchers that there was no room for */
 };
 
+#define FOLLOW_LIMIT_USEC    UINT64_C(20000)
+#define FOLLOW_INTERVAL_USEC UINT64_C(60000000)
+
 struct watchers {
 	unsigned int pipefs; /* its device number as the kernel prints it */
 	unsigned int mount;  /* the id of the mount that pipes are on */
@@ -51,6 +54,11 @@ struct watchers {
 	bool completed; /* a scan, at some time */
 	struct counts last;
 	bool owners_only; /* /proc/PID/fdinfo belongs to the owner alone, as before Linux 5.14 */
+
+	/* What is followed. */
+	bool scanning;
+	double fsnotify_seconds;
+	uint64_t due_usec;
 };
 
 static uint64_t now_usec(void)
@@ -387,6 +395,18 @@ static void explain(const struct watchers *w, FILE *f)
 	if (counts->unnamed > 0)
 		fprintf(f, " %u more %s watch%s pipes.", counts->unnamed,
 			processes(counts->unnamed), counts->unnamed == 1 ? "es" : "");
+}
+
+void watchers_follow(struct watchers *w, const char *proc, double fsnotify_seconds,
+		     uint64_t now_usec)
+{
+	if (fsnotify_seconds > w->fsnotify_seconds && now_usec >= w->due_usec)
+		w->scanning = true;
+	w->fsnotify_seconds = fsnotify_seconds;
+	if (w->scanning && watchers_scan(w, proc, FOLLOW_LIMIT_USEC) != 0) {
+		w->scanning = false;
+		w->due_usec = now_usec + FOLLOW_INTERVAL_USEC;
+	}
 }
 
 int watchers_fill(const struct watchers *w, struct snapshot *s)

@@ -31,6 +31,14 @@ static inline void watchers_freep(struct watchers **w)
 int watchers_scan(struct watchers *w, const char *proc, uint64_t limit_usec);
 
 /*
+ * Scans where somebody pays for it, at most once a minute and 20 ms at a time: @fsnotify_seconds,
+ * what fsnotify has cost so far, has grown. To be called every second; @now_usec is
+ * CLOCK_MONOTONIC.
+ */
+void watchers_follow(struct watchers *w, const char *proc, double fsnotify_seconds,
+		     uint64_t now_usec);
+
+/*
  * Appends who was found to @s and says why that may not be all of them. Somebody found is there
  * from then on, somebody who has stopped watching until a scan is completed. Returns 0 or -ENOMEM.
  */

@@ -244,7 +244,8 @@ static void window(struct burst *b, bool stimulate, double seconds, struct burst
 	double begin_ns = now_ns(), attached_ns, ended_ns;
 	int r;
 
-	r = burst_begin(b);
+	while ((r = burst_begin(b)) == -EBUSY)
+		nap(0.005);
 	if (r < 0)
 		die("burst_begin: %s", strerror(-r));
 	printf("# begun in %.2f ms, ", (now_ns() - begin_ns) * 1e-6);
@@ -400,7 +401,8 @@ static void test_killed(void)
 		struct burst *b;
 		char reason[256];
 
-		if (burst_new(directories, reason, sizeof(reason), &b) < 0 || burst_begin(b) < 0)
+		if (burst_new(directories, NULL, reason, sizeof(reason), &b) < 0 ||
+		    burst_begin(b) < 0)
 			_exit(1);
 		while (burst_ready(b) == 0)
 			nap(0.01);
@@ -428,7 +430,7 @@ int main(int argc, char **argv)
 	int r;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	r = burst_new(directories, reason, sizeof(reason), &b);
+	r = burst_new(directories, NULL, reason, sizeof(reason), &b);
 	printf("# burst_new: %d in %.0f ms. %s\n", r, (now_ns() - begin_ns) * 1e-6, reason);
 	if (r == -EOPNOTSUPP) {
 		result(strstr(reason, argc > 1 ? argv[1] : "tsc") != NULL, "refused: %s", reason);

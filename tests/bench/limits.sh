@@ -24,7 +24,7 @@ trap 'rm -f "$figures"' EXIT
 trap 'exit 143' TERM
 
 "$top/tests/vm/guest" -i -k $kernel -t 200 -f "$here/measure" -f "$build/pipewatchd" \
-	-f "$build/bench/." -- ./measure base empty pipewatchd > "$figures"
+	-f "$build/bench/." -- ./measure base empty pipewatchd:exact > "$figures"
 status=$?
 
 # figure OBSERVER LINE COLUMN: one of measure's figures
@@ -48,16 +48,16 @@ plan 15
 
 is "the guest measured" $status 0
 for kind in anonymous fifo; do
-	total=$(sed -n "s/^pipewatchd total $kind //p" "$figures")
+	total=$(sed -n "s/^pipewatchd:exact total $kind //p" "$figures")
 	is "every operation of the benchmark was counted, $kind" \
-		"$(sed -n "s/^pipewatchd counted $kind //p" "$figures")" "${total:-some}"
+		"$(sed -n "s/^pipewatchd:exact counted $kind //p" "$figures")" "${total:-some}"
 done
 
 while read -r name line column; do
 	line=${line//_/ }
-	all=$(added pipewatchd base "$line" "$column")
+	all=$(added pipewatchd:exact base "$line" "$column")
 	floor=$(added empty base "$line" "$column")
-	own=$(added pipewatchd empty "$line" "$column")
+	own=$(added pipewatchd:exact empty "$line" "$column")
 	echo "# $name: $(figure base "$line" "$column") + $all, of which" \
 		"empty programs $floor, pipewatchd $own"
 	ok "$name: at most $bound instructions are added" between "$all" 1 $bound

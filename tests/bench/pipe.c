@@ -5,11 +5,14 @@
  *
  *	fill CASE WRITE READ	one process fills the pipe, then drains it
  *	alternate CASE MEAN	two processes send one message to and fro, switches of context
- *included total KIND WRITES READS	all successful operations there were, for who wants to check
- *a counter
+ *	included
+ *	mean CASE WRITE READ	with -m MILLISECONDS: as fill, but for that long and the mean; with
+ *	-s MILLISECONDS after as long of the same that is not measured
+ *	total KIND WRITES READS	all successful operations there were, for who wants to check a
+ *	counter
  *
- * Each figure is the median of many short rounds, so that no timer tick and no other process has
- *part in it.
+ * The others are medians of many short rounds, so that no timer tick and no other process has part
+ * in them; in the mean all have.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -179,10 +182,49 @@ static void alternate(const char *name, bool fifo, struct total *total)
 	printf("alternate %s %.1f\n", name, median(times, 4 * EXCHANGES));
 }
 
-int main(void)
+/* Prints nothing without a name. */
+static void fill_for(const char *name, bool fifo, long milliseconds, struct total *total)
+{
+	long begin = now(), writing = 0, reading = 0, operations = 0;
+	int fds[2];
+
+	(fifo ? open_fifo : open_pipe)(fds);
+	while (now() - begin < milliseconds * 1000000) {
+		long start = now(), middle;
+
+		for (int i = 0; i < FILL; i++)
+			send_message(fds[1]);
+		middle = now();
+		for (int i = 0; i < FILL; i++)
+			receive_message(fds[0]);
+		reading += now() - middle;
+		writing += middle - start;
+		operations += FILL;
+	}
+	close(fds[0]);
+	close(fds[1]);
+	total->writes += operations;
+	total->reads += operations;
+	if (name && operations > 0)
+		printf("mean %s %.2f %.2f\n", name, (double)writing / operations,
+		       (double)reading / operations);
+}
+
+int main(int argc, char **argv)
 {
 	struct total anonymous = {}, fifo = {};
+	long milliseconds = 0, settle = 0;
+	int option;
 
+	while ((option = getopt(argc, argv, "m:s:")) >= 0) {
+		long value = optarg ? atol(optarg) : 0;
+
+		if (option == '?' || value <= 0) {
+			fputs("usage: pipe [-s MILLISECONDS] [-m MILLISECONDS]\n", stderr);
+			return 64;
+		}
+		*(option == 'm' ? &milliseconds : &settle) = value;
+	}
 	/* Else a child would print what its parent has not printed yet. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	fill("anonymous", false, false, &anonymous);
@@ -191,6 +233,12 @@ int main(void)
 	fill("fifo-noatime", true, true, &fifo);
 	alternate("anonymous", false, &anonymous);
 	alternate("fifo", true, &fifo);
+	if (milliseconds > 0) {
+		if (settle > 0)
+			fill_for(NULL, false, settle, &anonymous);
+		fill_for("anonymous", false, milliseconds, &anonymous);
+		fill_for("fifo", true, milliseconds, &fifo);
+	}
 	printf("total anonymous %ld %ld\n", anonymous.writes, anonymous.reads);
 	printf("total fifo %ld %ld\n", fifo.writes, fifo.reads);
 	return 0;

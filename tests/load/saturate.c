@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * saturate [-p] [-n COMM] SECONDS: does nothing but pipe operations of one byte for so long, in turns
- * on one pipe, or (-p) as a ping-pong between two processes, and says how many: reads and writes of
- * this process, and how long it really took.
+ * saturate [-p] [-n COMM] SECONDS: does nothing but pipe operations of one byte for so long, in
+ * turns on one pipe, or (-p) as a ping-pong between two processes, and says how many: reads and
+ * writes of this process, and how long it really took.
  */
 #include <errno.h>
 #include <signal.h>
@@ -102,8 +102,8 @@ int main(int argc, char *argv[])
 		}
 		n += BATCH;
 	} while (now() - begin < seconds);
-	printf("reads %llu writes %llu seconds %.6f\n", (unsigned long long)n, (unsigned long long)n,
-	       now() - begin);
+	printf("reads %llu writes %llu seconds %.6f\n", (unsigned long long)n,
+	       (unsigned long long)n, now() - begin);
 	if (echo) {
 		close(there[1]);
 		waitpid(echo, NULL, 0);

@@ -31,7 +31,7 @@ c_files() {
 
 # Everything but what is not ours to write, or to be compared byte by byte.
 own_files() {
-	grep -vE '^LICENSE$|/golden/|^README\.md$' "$work/files"
+	grep -vE '^LICENSE$|/golden/|/corpus/|^README\.md$' "$work/files"
 }
 
 scripts() {
@@ -108,7 +108,7 @@ rule_wire() {
 	only '.*/wire\.h' 'tracer\.c|collector\.c'
 	only '.*/burst-wire\.h' 'burst\.c|burst-pairs\.c|burst-sum\.c'
 	only '.*/sampler-wire\.h' 'sampler\.c'
-	c_files | grep -vE '^(bpf|daemon|tests/bench)/' | xargs grep -nE '^#include.*wire\.h'
+	c_files | grep -vE '^(bpf|daemon|tests/bench|tests/fuzz)/' | xargs grep -nE '^#include.*wire\.h'
 }
 
 rule bpf "libbpf is used where the kernel is spoken to"
@@ -137,9 +137,10 @@ rule_arrows() {
 	only 'tracer\.h' 'tracer\.c|collector\.c|counting\.c'
 	only 'accounts-books\.h' 'accounts(-[a-z]+)?\.c'
 	# What was sampled is booked as what was counted is.
-	only 'accounts\.h' 'accounts(-[a-z]+)?\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
+	only 'accounts\.h' 'accounts(-[a-z]+)?\.c|lifetime\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
 	only 'cgroups\.h' 'cgroups\.c|collector\.c|counting\.c|sampling\.c|measurement\.c'
 	only 'counting\.h' 'counting\.c|measurement\.c'
+	only 'lifetime\.h' 'lifetime\.c|measurement\.c'
 	only 'sampler\.h' 'sampler\.c|sampling\.c'
 	only 'sampling\.h' 'sampling\.c|measurement\.c'
 	only 'watchers\.h' 'watchers\.c|measurement\.c'
@@ -226,7 +227,7 @@ rule_globals() {
 # its loops have a thread that shares their rounds with nobody, and is left behind when it is late.
 rule threads "one thread, but for the loops of A/B and for what waits for the kernel"
 rule_threads() {
-	names '\<(pthread_|thrd_)' 'rounds\.c|detachment\.[ch]'
+	names '\<(pthread_|thrd_)' 'rounds\.c|detachment\.[ch]|burst-loading\.c'
 	names '\<(_Thread_local|__thread|sd_bus_default|MHD_USE_[A-Z_]*THREAD)' none
 }
 

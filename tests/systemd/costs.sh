@@ -42,7 +42,7 @@ END
 systemctl start pipewatchd
 described > description
 is "with what the README grants, it is sampled" \
-	"$(grep -o '"sampling":[a-z]*\(,"sampling_reason":"[^"]*"\)*' description)" '"sampling":true'
+	"$(grep -o '"sampling":[a-z]\+\(,"sampling_reason":"[^"]*"\)*' description)" '"sampling":true'
 main=$(property MainPID)
 is "the capabilities are given up again" "$(sed -n 's/^Cap\(Prm\|Eff\|Amb\):\t0*/\1=/p' "/proc/$main/status" | paste -sd ' ')" \
 	"Prm=c000000000 Eff=c000000000 Amb="

@@ -37,11 +37,12 @@ is "top, where everybody can look" "$(ctl top -n 2 -d 0.5 | grep -c '^Host: ')" 
 ok "remedies" sh -c "runuser -u user -- pipewatchctl remedies > said"
 sed 's/^/# /' said
 ok "check needs no daemon" sh -c "runuser -u user -- pipewatchctl check > said; grep -q 'does this kernel pay' said"
-ok "bench says that the programs are part of it" sh -c "runuser -u user -- pipewatchctl bench -s 1 > said; grep -q 'is in exact mode' said"
-sed 's/^/# /' said
 is "metrics are those of HTTP" "$(ctl metrics | grep '^pipewatch_\(mode\|kernel_path\){')" \
 	"$(scrape | grep '^pipewatch_\(mode\|kernel_path\){')"
 is "a name that a terminal would obey" "$(systemd-run -q --wait --unit=evil /t/load -n 100 -s 10 -c "$(printf 'e\033[2Jv')"
 	ctl list --limit 0 | grep -oF 'e\u001b[2Jv' | head -n 1)" 'e\u001b[2Jv'
 systemctl stop line
+# Last, for it is more than is counted exactly for long.
+ok "bench says that the programs are part of it" sh -c "runuser -u user -- pipewatchctl bench -s 1 > said; grep -q 'is in exact mode' said"
+sed 's/^/# /' said
 is "no daemon again" "$(systemctl stop pipewatchd; ctl list > said; echo $?)" 69

@@ -123,20 +123,29 @@ static inline void turn(struct server *s)
 	assert_true(sd_event_run(s->event, STEP_USEC) >= 0);
 }
 
-static inline int connect_tcp(uint16_t port)
+/* From 127.0.0.@host. */
+static inline int connect_tcp_from(uint16_t port, uint8_t host)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET,
 				  .sin_port = htons(port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct sockaddr_in from = { .sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(0x7f000000 | host) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
 	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
 		close(fd);
 		return -errno;
 	}
 	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	return fd;
+}
+
+static inline int connect_tcp(uint16_t port)
+{
+	return connect_tcp_from(port, 1);
 }
 
 static inline int connect_unix(const char *path)

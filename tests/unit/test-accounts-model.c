@@ -11,13 +11,8 @@
 #include "accounts.h"
 #include "books.h"
 #include "oom.h"
+#include "random.h"
 #include "util.h"
-
-static uint32_t random_next(uint64_t *seed)
-{
-	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return *seed >> 33;
-}
 
 /*
  * What the books ought to say, kept in the plainest way. Amounts are single numbers, see amount().

@@ -23,24 +23,30 @@ static int path_of_four(void *userdata, uint64_t id, char *ret, size_t size)
 	return 0;
 }
 
+/* A proc with a hierarchy that is itself. */
+static void make_proc(char *proc, char self[static 64], char mountinfo[static 80])
+{
+	FILE *f;
+
+	assert_non_null(mkdtemp(proc));
+	snprintf(self, 64, "%s/self", proc);
+	snprintf(mountinfo, 80, "%s/mountinfo", self);
+	assert_int_equal(mkdir(self, 0700), 0);
+	f = fopen(mountinfo, "we");
+	assert_non_null(f);
+	fprintf(f, "30 23 0:26 / %s rw - cgroup2 cgroup2 rw\n", proc);
+	assert_int_equal(fclose(f), 0);
+}
+
 /* Cgroups that were gone before anybody looked, of one of which somebody else knows the path. */
 static void test_paths_of_others(void **state)
 {
 	_cleanup_(cgroups_freep) struct cgroups *c = NULL;
 	char proc[] = "/tmp/pipewatch-cgroups-XXXXXX", self[64], mountinfo[80];
 	int asked = 0;
-	FILE *f;
 
 	(void)state;
-	assert_non_null(mkdtemp(proc));
-	snprintf(self, sizeof(self), "%s/self", proc);
-	snprintf(mountinfo, sizeof(mountinfo), "%s/mountinfo", self);
-	assert_int_equal(mkdir(self, 0700), 0);
-	f = fopen(mountinfo, "we");
-	assert_non_null(f);
-	fprintf(f, "30 23 0:26 / %s rw - cgroup2 cgroup2 rw\n", proc);
-	assert_int_equal(fclose(f), 0);
-
+	make_proc(proc, self, mountinfo);
 	assert_int_equal(cgroups_new(proc, &c), 0);
 	cgroups_set_paths(c, path_of_four, &asked);
 	assert_string_equal(cgroups_unit(c, 4, 999, 1), "brief.service");
@@ -57,9 +63,44 @@ static void test_paths_of_others(void **state)
 	rmdir(proc);
 }
 
+static int path_of_all(void *userdata, uint64_t id, char *ret, size_t size)
+{
+	++*(int *)userdata;
+	snprintf(ret, size, "/system.slice/run-%d.scope", (int)id);
+	return 0;
+}
+
+/* However many cgroups come and go, a bounded number is remembered; the others are asked for
+ * again. */
+static void test_paths_are_forgotten(void **state)
+{
+	_cleanup_(cgroups_freep) struct cgroups *c = NULL;
+	char proc[] = "/tmp/pipewatch-cgroups-XXXXXX", self[64], mountinfo[80], unit[32];
+	const int n = 8194;
+	int asked = 0;
+
+	(void)state;
+	make_proc(proc, self, mountinfo);
+	assert_int_equal(cgroups_new(proc, &c), 0);
+	cgroups_set_paths(c, path_of_all, &asked);
+	for (int id = 1; id <= n; id++) {
+		snprintf(unit, sizeof(unit), "run-%d.scope", id);
+		assert_string_equal(cgroups_unit(c, (uint64_t)id, 999, 1), unit);
+	}
+	assert_int_equal(asked, n);
+	assert_string_equal(cgroups_unit(c, 1, 999, 1), "run-1.scope");
+	assert_int_equal(asked, n + 1);
+	unlink(mountinfo);
+	rmdir(self);
+	rmdir(proc);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_paths_of_others) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paths_of_others),
+		cmocka_unit_test(test_paths_are_forgotten),
+	};
 
 	return cmocka_run_group_tests_name("cgroups-paths", tests, NULL, NULL);
 }

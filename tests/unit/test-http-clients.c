@@ -25,13 +25,87 @@ static void test_silent_clients_keep_nobody_out(void **state)
 		assert_served(s, connect_tcp(s->port));
 	/* No waiting for a timeout of ten seconds. */
 	assert_true(now_usec() - began < 3000000);
-	/* Theirs, and at most 64 of ours. */
-	assert_true(count_fds() <= before + ARRAY_SIZE(silent) + 64);
+	/* Theirs, and of the 32 of ours for one address all but the one that the good ones used. */
+	await_fds(s, before + ARRAY_SIZE(silent) + 31);
 
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
 		close(silent[i]);
 	await_fds(s, before);
 	assert_served(s, connect_tcp(s->port));
+}
+
+/* One address takes none of the room of another, however many addresses there are. */
+static void test_an_address_has_its_share(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int first = connect_tcp(s->port), silent[8][50];
+
+	send_all(first, "GET /-/healthy HTTP/1.0\r\n");
+	await_fds(s, before + 2);
+	for (size_t i = 0; i < ARRAY_SIZE(silent[0]); i++) {
+		silent[0][i] = connect_tcp_from(s->port, 2);
+		turn(s);
+	}
+	/* Both ends of the first and of 32 others, one end of those that were dropped. */
+	await_fds(s, before + 2 + 32 + ARRAY_SIZE(silent[0]));
+	for (size_t host = 1; host < ARRAY_SIZE(silent); host++)
+		for (size_t i = 0; i < ARRAY_SIZE(silent[host]); i++) {
+			silent[host][i] = connect_tcp_from(s->port, 2 + host);
+			turn(s);
+		}
+	await_fds(s, before + 1 + 64 + ARRAY_SIZE(silent) * ARRAY_SIZE(silent[0]));
+	{
+		RESPONSE r = ask_fd(s, first, "\r\n");
+
+		assert_int_equal(r.status, 200);
+	}
+	for (size_t host = 0; host < ARRAY_SIZE(silent); host++)
+		for (size_t i = 0; i < ARRAY_SIZE(silent[host]); i++)
+			close(silent[host][i]);
+	await_fds(s, before);
+}
+
+/* Who ends in the middle of a request is gone at once; who ends after it gets the answer. */
+static void test_the_end_of_a_stream_is_noticed(void **state)
+{
+	static const char *const cut[] = { "", "G", "GET /metr", "GET / HTTP/1.1\r\nHost: x\r\n",
+					   "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc" };
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	uint64_t began = now_usec();
+
+	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
+		int closed = connect_tcp(s->port), half = connect_tcp(s->port);
+
+		send_all(closed, cut[i]);
+		close(closed);
+		send_all(half, cut[i]);
+		assert_int_equal(shutdown(half, SHUT_WR), 0);
+		{
+			RESPONSE r = receive(s, half);
+
+			assert_int_equal(r.status, 0);
+		}
+		await_fds(s, before);
+	}
+	{
+		int fd = connect_tcp(s->port);
+
+		send_all(fd, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"
+			     "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		{
+			RESPONSE r = receive(s, fd);
+
+			assert_int_equal(r.status, 200);
+			assert_contains(&r, "pipewatchd is healthy.\nHTTP/1.1 404");
+			assert_contains(&r, "/-/ready.\n");
+		}
+	}
+	await_fds(s, before);
+	/* Far from the ten seconds that a request may take. */
+	assert_true(now_usec() - began < 5000000);
 }
 
 /* The same storm, and they come again as soon as they are dropped. */
@@ -219,6 +293,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVER_TEST(test_silent_clients_keep_nobody_out),
+		SERVER_TEST(test_an_address_has_its_share),
+		SERVER_TEST(test_the_end_of_a_stream_is_noticed),
 		SERVER_TEST(test_persistent_clients_keep_nobody_out),
 		SERVER_TEST(test_served_after_a_full_house),
 		SERVER_TEST(test_a_drip_of_bytes_ends),

@@ -170,6 +170,9 @@ static void test_long_units_are_cut(void **state)
 	assert_string_equal(unit, "user@0.service/");
 	assert_int_equal(name_unit_from_cgroup("/user@1.service/b.service", unit, 15), 14);
 	assert_string_equal(unit, "user@1.service");
+	/* Nothing follows a name that is cut, even where there is room for a shorter part. */
+	assert_int_equal(name_unit_from_cgroup("/user@\xff.service/b.service", unit, 9), 5);
+	assert_string_equal(unit, "user@");
 }
 
 int main(void)

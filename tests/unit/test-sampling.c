@@ -457,63 +457,6 @@ static void test_storm(void **state)
 	assert_int_equal(group(out, "", "cat")->processes, 1);
 }
 
-/* Own children as processes of the accounts: the one that nobody samples is looked for in /proc. */
-static void test_close_ended(void **state)
-{
-	_cleanup_(accounts_freep) struct accounts *a = books(10);
-	_cleanup_(sampling_freep) struct sampling *s = sampling_of(a);
-	_cleanup_(snapshot_unrefp) struct snapshot *before = NULL, *after = NULL;
-	struct sampler_process said;
-	struct account *held;
-	struct process self;
-	uint64_t start_ns;
-	pid_t gone = fork(), second;
-
-	(void)state;
-	if (gone == 0)
-		_exit(0);
-	assert_int_equal(waitpid(gone, NULL, 0), gone);
-	second = fork();
-	if (second == 0)
-		_exit(0);
-	assert_int_equal(waitpid(second, NULL, 0), second);
-	assert_int_equal(process_read("/proc", getpid(), &self), 0);
-	start_ns = self.start_ticks * (SECOND / process_ticks(SECOND));
-
-	/* Gone, gone but held, sampled, here, and somebody before us with our pid. */
-	process(a, gone, "gone", "");
-	held = process(a, second, "held", "");
-	account_hold(held);
-	said = sampled(gone, "sampled", 1);
-	assert_non_null(accounts_open(a, getpid(), start_ns));
-	assert_non_null(accounts_open(a, getpid(), start_ns - 2 * SECOND));
-	said.start_boottime_ns++;
-	say(&said, 1);
-	assert_int_equal(sampling_collect(s, 0), 0);
-
-	sampling_close_ended(s, 999999);
-	before = view(a);
-	for (size_t i = 0; i < before->n_processes; i++)
-		assert_false(before->processes[i].exited);
-	sampling_close_ended(s, 1000000);
-	after = view(a);
-	assert_int_equal(after->n_processes, 5);
-	for (size_t i = 0; i < after->n_processes; i++) {
-		const struct snapshot_process *q = &after->processes[i];
-		bool ended = !strcmp(q->comm, "gone") ||
-			     (q->pid == (uint32_t)getpid() &&
-			      q->start_time_usec != BOOT_USEC + start_ns / 1000);
-
-		assert_int_equal(q->exited, ended);
-	}
-	assert_false(account_closed(held));
-	account_release(held);
-	sampling_close_ended(s, 1999999);
-	assert_false(account_closed(held));
-	sampling_close_ended(s, 2000000);
-	assert_true(account_closed(held));
-}
-
 /* The unit, in a /proc without cgroup v2, hence by process. */
 static void test_units(void **state)
 {
@@ -597,7 +540,6 @@ int main(void)
 		cmocka_unit_test_setup(test_names_beside_counting, reset),
 		cmocka_unit_test_setup(test_ended_processes_are_closed, reset),
 		cmocka_unit_test_setup(test_storm, reset),
-		cmocka_unit_test_setup(test_close_ended, reset),
 		cmocka_unit_test_setup(test_units, reset),
 		cmocka_unit_test_setup(test_no_memory, reset),
 	};

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "http-connections.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "util.h"
+
+static struct connection_origin origin_of(int fd, const struct sockaddr *sa)
+{
+	struct connection_origin origin = { .family = sa->sa_family };
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (sa->sa_family == AF_INET)
+		memcpy(origin.id, &((const struct sockaddr_in *)sa)->sin_addr,
+		       sizeof(struct in_addr));
+	else if (sa->sa_family == AF_INET6)
+		memcpy(origin.id, &((const struct sockaddr_in6 *)sa)->sin6_addr, sizeof(origin.id));
+	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+		memcpy(origin.id, &peer.uid, sizeof(peer.uid));
+	return origin;
+}
+
+static bool same_origin(const struct connection *a, const struct connection *b)
+{
+	return a->origin.family == b->origin.family &&
+	       memcmp(a->origin.id, b->origin.id, sizeof(a->origin.id)) == 0;
+}
+
+struct connection *connection_new(int fd, const void *endpoint, const struct sockaddr *sa)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fd = fd;
+	c->endpoint = endpoint;
+	c->origin = origin_of(fd, sa);
+	return c;
+}
+
+void connection_drop(struct connection *c)
+{
+	c->endpoint = NULL;
+	c->dropped = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* Of those at the socket and from the origin of @like, or of all where that is NULL. */
+static void drop_slowest(struct connection *list, const struct connection *like)
+{
+	struct connection *c, *slowest = NULL;
+
+	DL_FOREACH(list, c)
+	{
+		if (c->dropped ||
+		    (like && (c->endpoint != like->endpoint || !same_origin(c, like))))
+			continue;
+		if (!c->responding) {
+			slowest = c;
+			break;
+		}
+		if (!slowest)
+			slowest = c;
+	}
+	if (slowest)
+		connection_drop(slowest);
+}
+
+/* How many there are at the socket of @like, and how many of them from its origin. */
+static size_t count(const struct connection *list, const struct connection *like,
+		    size_t *ret_same_origin)
+{
+	const struct connection *c;
+	size_t n = 0;
+
+	*ret_same_origin = 0;
+	DL_FOREACH(list, c)
+	{
+		if (c->endpoint != like->endpoint)
+			continue;
+		n++;
+		*ret_same_origin += same_origin(c, like);
+	}
+	return n;
+}
+
+void connections_make_room(struct connection *list, const struct connection *fresh)
+{
+	const struct connection *c, *most = NULL;
+	size_t n, n_same, n_most = 0;
+
+	n = count(list, fresh, &n_same);
+	if (n_same >= CONNECTIONS_PER_ORIGIN) {
+		drop_slowest(list, fresh);
+		return;
+	}
+	if (n < CONNECTIONS_PER_SOCKET)
+		return;
+	DL_FOREACH(list, c)
+	{
+		if (c->endpoint != fresh->endpoint)
+			continue;
+		count(list, c, &n_same);
+		if (n_same > n_most) {
+			n_most = n_same;
+			most = c;
+		}
+	}
+	drop_slowest(list, most);
+}
+
+void connections_drop_slowest(struct connection *list)
+{
+	drop_slowest(list, NULL);
+}
+
+void connections_drop_late(struct connection *list, uint64_t now_usec)
+{
+	struct connection *c;
+
+	DL_FOREACH(list, c)
+	{
+		if (!c->dropped && c->deadline_usec <= now_usec)
+			connection_drop(c);
+	}
+}
+
+uint64_t connections_deadline(const struct connection *list)
+{
+	uint64_t first = UINT64_MAX;
+	const struct connection *c;
+
+	DL_FOREACH(list, c)
+	{
+		if (!c->dropped && c->deadline_usec < first)
+			first = c->deadline_usec;
+	}
+	return first;
+}
+
+/* To shut down what the other side has ended already changes nothing but that it is looked at. */
+static void notice_ends(struct connection *const *waiting, struct pollfd *polled, size_t n)
+{
+	if (poll(polled, n, 0) <= 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (!(polled[i].revents & POLLRDHUP))
+			continue;
+		waiting[i]->ended = true;
+		shutdown(polled[i].fd, SHUT_RD);
+	}
+}
+
+void connections_notice_ends(struct connection *list)
+{
+	struct connection *c, *waiting[CONNECTIONS_PER_SOCKET];
+	struct pollfd polled[ARRAY_SIZE(waiting)];
+	size_t n = 0;
+
+	DL_FOREACH(list, c)
+	{
+		if (c->responding || c->dropped || c->ended)
+			continue;
+		waiting[n] = c;
+		polled[n++] = (struct pollfd){ .fd = c->fd, .events = POLLRDHUP };
+		if (n == ARRAY_SIZE(waiting)) {
+			notice_ends(waiting, polled, n);
+			n = 0;
+		}
+	}
+	if (n > 0)
+		notice_ends(waiting, polled, n);
+}
