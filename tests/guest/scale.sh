@@ -48,7 +48,7 @@ resident_2=$resident descriptors_2=$descriptors
 cp $metrics /tmp/metrics.2
 
 kill $first $second_half
-wait $first $second_half
+wait $first $second_half 2> /dev/null
 # They end one after another.
 tries=0
 until scrape && grep -qxF 'pipewatch_map_entries{map="claims"} 0' $metrics || [ $tries = 100 ]; do

@@ -45,7 +45,7 @@ cp $metrics /tmp/metrics.live
 # shellcheck disable=SC2086 # words
 kill $crowds
 # shellcheck disable=SC2086
-wait $crowds
+wait $crowds 2> /dev/null
 tries=0
 until scrape && grep -qxF 'pipewatch_map_entries{map="claims"} 0' $metrics || [ $tries = 100 ]; do
 	tries=$((tries + 1))
