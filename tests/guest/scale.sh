@@ -69,8 +69,9 @@ ok "a scrape with $live live processes takes $whole instructions, at most $instr
 ok "with half of them it takes $half: no more than in proportion" [ $((10 * whole)) -le $((22 * half)) ]
 ok "idle, it takes $idle a second, at most $second" [ "$idle" -le $second ]
 ok "it has $resident_1 KiB resident, at most $kib" [ "$resident_1" -le "$kib" ]
-ok "and $resident_2 after another round: no more but for a page here and there" \
-	[ "$resident_2" -le $((resident_1 + 128)) ]
+# Pages of libraries come and go by 64 KiB. An account kept for each of the short ones would be 700.
+ok "and $resident_2 after another round: no more but for pages of code" \
+	[ "$resident_2" -le $((resident_1 + 256)) ]
 is "no file is left open" "$descriptors_2" "$descriptors_1"
 is "the limit of the unit was never met" "$(limits_hit)" 0
 is "live ones are counted" "$(at live total pipewatch_pipe_writes_total)" "$live"
