@@ -5,6 +5,7 @@
 # make check      install what is needed, build, and run every test
 # make bench      measure what watching costs, on every kernel
 # make fuzz       feed every parser with made-up input for SECONDS=60 each
+# make soak       MINUTES of churn in a guest with ten thousand processes
 # make install    DESTDIR= and PREFIX= are honoured; configuration goes to /etc
 # make deb        a Debian package, in build/deb
 # V=1 shows the commands; CC=clang builds with clang.
@@ -58,7 +59,7 @@ CTL_LIBRARY := $(BUILD)/ctl.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test-*.c)) \
 	$(patsubst tests/ctl/%.c,$(BUILD)/tests/ctl/%,$(wildcard tests/ctl/test-*.c))
 
-.PHONY: all bench deb deps check check-bench check-fuzzers check-loads check-unit check-rules demo faults fuzz install clean
+.PHONY: all bench deb deps soak check check-bench check-fuzzers check-loads check-unit check-rules demo faults fuzz install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -225,6 +226,15 @@ check: deps
 		$(BUILD)/tests/faults/preload.so
 	$(Q)BUILD=$(abspath $(BUILD)) tests/run -j 2 -f tests/suites \
 		"tests/bus/run.sh $(BUILD)/tests/bus-server" $(UNIT_TESTS)
+
+# Not part of "make check": MINUTES of churn beside ten thousand processes, on the kernel KERNEL.
+MINUTES ?= 5
+KERNEL ?= 6.12
+
+soak: deps
+	+$(Q)$(remake) all check-loads
+	$(Q)BUILD=$(abspath $(BUILD)) PIPEWATCH_MINUTES=$(MINUTES) PIPEWATCH_SECONDS=$$(($(MINUTES) * 60 + 400)) \
+		tests/vm/suite soak $(KERNEL)
 
 demo: deps
 	+$(Q)$(remake) all

@@ -12,7 +12,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u64 wake_at_exited = WIRE_SLOTS / 4; /* exited slots that wake the collector */
+const volatile __u64 wake_at_exited = WIRE_SLOTS / 16; /* exited slots that wake the collector */
 
 /*
  * The one mount of pipefs, learnt from the first anonymous pipe seen, which never goes away. NULL

@@ -41,7 +41,7 @@ static __noinline struct wire_slot *slot_find(__u32 key)
 	__u32 home = slot_home(key);
 
 	for (int probe = 0; probe < WIRE_PROBES; probe++) {
-		struct wire_slot *slot = slot_at(home + probe);
+		struct wire_slot *slot = slot_at(home + probe * WIRE_STRIDE);
 
 		if (slot->key == key)
 			return slot;
@@ -63,7 +63,7 @@ static __noinline struct wire_slot *slot_claim(__u32 key)
 	__u32 home = slot_home(key);
 
 	for (int probe = 0; probe < WIRE_PROBES; probe++) {
-		__u32 index = (home + probe) & SLOT_MASK;
+		__u32 index = (home + probe * WIRE_STRIDE) & SLOT_MASK;
 		struct wire_slot *slot = slot_at(index);
 
 		if (slot->key || bpf_map_update_elem(&claims, &index, &key, BPF_NOEXIST))

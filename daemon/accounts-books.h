@@ -4,6 +4,7 @@
 #define PIPEWATCH_ACCOUNTS_BOOKS_H
 
 #include "accounts.h"
+#include "sparse-sizes.h"
 
 /* Out of memory is an answer, not an exit. */
 #define HASH_NONFATAL_OOM 1
@@ -18,7 +19,14 @@ struct group_key {
 	char comm[SNAPSHOT_COMM_MAX];
 };
 
-/* What somebody did, and what it cost. */
+/* CPU time of somebody as it was sampled. */
+struct sampled {
+	double pipe_cpu_seconds;
+	double update_seconds[UPDATE_KINDS];
+	double fsnotify_seconds[PIPE_KINDS]; /* charged; of groups it is in their costs */
+};
+
+/* What a group did, and what it cost. */
 struct amounts {
 	struct pipe_counts counts[PIPE_KINDS];
 	struct pipe_costs costs[PIPE_KINDS];
@@ -42,22 +50,56 @@ struct account_key {
 	uint64_t tgid;
 };
 
+/* What a process did on one kind of pipe. */
+struct account_pipe {
+	struct pipe_counts counts;
+	struct pipe_costs costs;
+	struct sparse_sizes sizes;
+};
+
+/* There are thousands of them: what few processes need is elsewhere, and NULL without it. */
 struct account {
 	struct account_key key;
 	struct group *group; /* NULL: not identified, or beyond the limit of groups */
+	const char *comm;    /* of the group, else owned */
+	const char *unit;    /* interned */
+	unsigned int holds;
 	bool identified;
 	bool closed;
-	unsigned int holds;
+	bool listed; /* scratch of accounts_fill() */
 	uint64_t closed_usec;
-	char comm[SNAPSHOT_COMM_MAX];
-	const char *unit; /* interned */
-	struct amounts amounts;
-	struct pipe_counts in_group[PIPE_KINDS]; /* of these, booked on the present group */
-	bool listed;				 /* scratch of accounts_fill() */
-	struct pipe_sizes sizes[PIPE_KINDS];
+	double batch_seconds;
+	struct account_pipe anonymous, *fifo;
+	struct pipe_counts *before; /* [PIPE_KINDS]: booked on groups that it was in before */
+	struct errors *errors;	    /* once extrapolated */
+	struct sampled *sampled;
 	UT_hash_handle hh;
 	struct account *prev, *next; /* among the closed, oldest first */
 };
+
+/* What a process did on @pipe; NULL: nothing. */
+static inline struct account_pipe *account_pipe(const struct account *p, enum pipe_kind pipe)
+{
+	return pipe == PIPE_FIFO ? p->fifo : (struct account_pipe *)&p->anonymous;
+}
+
+static inline void account_counts(const struct account *p, struct pipe_counts ret[PIPE_KINDS])
+{
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++) {
+		const struct account_pipe *of = account_pipe(p, pipe);
+
+		ret[pipe] = of ? of->counts : (struct pipe_counts){};
+	}
+}
+
+static inline uint64_t counts_operations(const struct pipe_counts counts[PIPE_KINDS])
+{
+	uint64_t sum = 0;
+
+	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
+		sum += counts[pipe].reads + counts[pipe].writes;
+	return sum;
+}
 
 /* A unit is the name of many processes. Never freed before the end: there are as many as units were
  * seen. */
@@ -84,5 +126,13 @@ struct accounts {
 	double unit_costs[PIPE_KINDS][UPDATE_KINDS]; /* seconds; 0: not known yet */
 	struct pipe_sizes sizes[PIPE_KINDS];
 };
+
+/*
+ * The @n costliest processes and @n costliest live ones, by how snapshots are ordered, as an array
+ * sorted by address. Returns 0 or -ENOMEM.
+ */
+int accounts_rank(const struct accounts *a, const struct snapshot *s, size_t n,
+		  const struct account ***ret_ranked, size_t *ret_n);
+bool accounts_ranked(const struct account *const *ranked, size_t n, const struct account *p);
 
 #endif

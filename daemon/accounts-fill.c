@@ -37,6 +37,28 @@ static int group_fill(const struct group *g, const char *unit, const char *comm,
 	return 0;
 }
 
+static void account_fill_pipe(const struct account *p, enum pipe_kind pipe,
+			      struct snapshot_process *out)
+{
+	const struct account_pipe *of = account_pipe(p, pipe);
+
+	if (p->sampled)
+		out->costs[pipe].seconds[UPDATE_FSNOTIFY] = p->sampled->fsnotify_seconds[pipe];
+	if (!of)
+		return;
+	out->counts[pipe] = of->counts;
+	pipe_costs_add(&out->costs[pipe], &of->costs);
+	sparse_sizes_get(&of->sizes, &out->sizes[pipe]);
+}
+
+/* Of what a process did, what is booked on the group that it is in. */
+static void account_in_group(const struct account *p, struct pipe_counts ret[PIPE_KINDS])
+{
+	account_counts(p, ret);
+	for (int pipe = 0; p->before && pipe < PIPE_KINDS; pipe++)
+		pipe_counts_subtract(&ret[pipe], &p->before[pipe]);
+}
+
 static int account_fill(const struct account *p, uint64_t boot_usec, struct snapshot *s)
 {
 	struct snapshot_process *out = snapshot_add_process(s);
@@ -48,27 +70,22 @@ static int account_fill(const struct account *p, uint64_t boot_usec, struct snap
 		return -ENOMEM;
 	out->pid = p->key.tgid;
 	out->start_time_usec = boot_usec + p->key.start_boottime_ns / 1000;
-	memcpy(out->comm, p->comm, sizeof(out->comm));
+	snprintf(out->comm, sizeof(out->comm), "%s", p->comm);
 	out->exited = p->closed;
-	memcpy(out->counts, p->amounts.counts, sizeof(out->counts));
-	memcpy(out->costs, p->amounts.costs, sizeof(out->costs));
-	out->batch_seconds = p->amounts.batch_seconds;
-	errors_fill(&p->amounts.errors, out->errors);
-	out->pipe_cpu_seconds = p->amounts.pipe_cpu_seconds;
-	memcpy(out->sampled_seconds, p->amounts.sampled_seconds, sizeof(out->sampled_seconds));
-	out->has_series = p->listed;
-	memcpy(out->series, p->in_group, sizeof(out->series));
-	memcpy(out->sizes, p->sizes, sizeof(out->sizes));
-	return 0;
-}
-
-static uint64_t counts_operations(const struct pipe_counts counts[static PIPE_KINDS])
-{
-	uint64_t sum = 0;
-
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-		sum += counts[pipe].reads + counts[pipe].writes;
-	return sum;
+		account_fill_pipe(p, pipe, out);
+	out->batch_seconds = p->batch_seconds;
+	if (p->errors)
+		errors_fill(p->errors, out->errors);
+	if (p->sampled) {
+		out->pipe_cpu_seconds = p->sampled->pipe_cpu_seconds;
+		memcpy(out->sampled_seconds, p->sampled->update_seconds,
+		       sizeof(out->sampled_seconds));
+	}
+	out->has_series = s->pid_label && p->listed;
+	if (out->has_series)
+		account_in_group(p, out->series);
+	return 0;
 }
 
 static int compare_pids(const void *left, const void *right)
@@ -89,6 +106,7 @@ static int compare_pids(const void *left, const void *right)
 static int list_pids(struct accounts *a)
 {
 	_cleanup_(freep) struct account **open = NULL;
+	struct pipe_counts counts[PIPE_KINDS];
 	struct account *p;
 	struct group *g;
 	size_t n = 0;
@@ -109,15 +127,48 @@ static int list_pids(struct accounts *a)
 		if (i > 0 && open[i - 1]->key.tgid == p->key.tgid)
 			continue;
 		p->listed = true;
+		account_in_group(p, counts);
 		for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
-			pipe_counts_add(&p->group->listed[pipe], &p->in_group[pipe]);
+			pipe_counts_add(&p->group->listed[pipe], &counts[pipe]);
 	}
 	return 0;
 }
 
-int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct snapshot *s)
+/* All rows, or those that are wished for; what has none is counted. */
+static int processes_fill(struct accounts *a, uint64_t boot_usec, const struct snapshot_wish *wish,
+			  struct snapshot *s)
 {
+	_cleanup_(freep) const struct account **ranked = NULL;
 	const struct account *p;
+	size_t n = 0, n_live = 0;
+	int r = 0;
+
+	if (!s->pid_label && wish->n_processes < HASH_COUNT(a->by_key)) {
+		r = accounts_rank(a, s, wish->n_processes, &ranked, &n);
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < n && r >= 0; i++)
+			r = account_fill(ranked[i], boot_usec, s);
+	}
+	for (p = a->by_key; p && r >= 0; p = p->hh.next) {
+		n_live += !p->closed;
+		if (!ranked)
+			r = account_fill(p, boot_usec, s);
+		else if (wish->pid && p->key.tgid == wish->pid && !accounts_ranked(ranked, n, p))
+			r = account_fill(p, boot_usec, s);
+	}
+	if (r < 0)
+		return r;
+	s->n_unlisted = HASH_COUNT(a->by_key) - s->n_processes;
+	for (size_t i = 0; i < s->n_processes; i++)
+		n_live -= !s->processes[i].exited;
+	s->unlisted_live = n_live;
+	return 0;
+}
+
+int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label,
+		  const struct snapshot_wish *wish, struct snapshot *s)
+{
 	const struct group *g;
 	int r;
 
@@ -127,11 +178,9 @@ int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct
 		if (r < 0)
 			return r;
 	}
-	for (p = a->by_key; p; p = p->hh.next) {
-		r = account_fill(p, boot_usec, s);
-		if (r < 0)
-			return r;
-	}
+	r = processes_fill(a, boot_usec, wish, s);
+	if (r < 0)
+		return r;
 	for (g = a->groups; g; g = g->hh.next) {
 		r = group_fill(g, g->key.unit, g->key.comm, s);
 		if (r < 0)

@@ -21,6 +21,20 @@ int accounts_new(unsigned int max_groups, struct accounts **ret_accounts)
 	return 0;
 }
 
+static void account_free(struct account *p)
+{
+	if (p->identified && !p->group)
+		free((char *)p->comm);
+	sparse_sizes_clear(&p->anonymous.sizes);
+	if (p->fifo)
+		sparse_sizes_clear(&p->fifo->sizes);
+	free(p->fifo);
+	free(p->before);
+	free(p->errors);
+	free(p->sampled);
+	free(p);
+}
+
 struct accounts *accounts_free(struct accounts *a)
 {
 	struct account *p, *next_account;
@@ -31,7 +45,7 @@ struct accounts *accounts_free(struct accounts *a)
 		return NULL;
 	HASH_ITER (hh, a->by_key, p, next_account) {
 		HASH_DEL(a->by_key, p);
-		free(p);
+		account_free(p);
 	}
 	HASH_ITER (hh, a->groups, g, next_group) {
 		HASH_DEL(a->groups, g);
@@ -65,7 +79,7 @@ struct account *accounts_open(struct accounts *a, uint32_t tgid, uint64_t start_
 	if (!p)
 		return NULL;
 	p->key = (struct account_key){ .start_boottime_ns = start_boottime_ns, .tgid = tgid };
-	p->unit = "";
+	p->comm = p->unit = "";
 	HASH_ADD(hh, a->by_key, key, sizeof(p->key), p);
 	if (!p->hh.tbl) {
 		free(p);
@@ -136,10 +150,40 @@ static struct group *group_of(struct accounts *a, const struct account *p)
 	return p->group ? p->group : &a->other;
 }
 
+/* A name for an account, owned by it unless it is the group's; NULL when out of memory. */
+static const char *comm_copy(const struct group *group, const char *comm)
+{
+	size_t length = strnlen(comm, SNAPSHOT_COMM_MAX - 1);
+	char *copy;
+
+	if (group)
+		return group->key.comm;
+	copy = calloc(1, length + 1);
+	if (copy)
+		memcpy(copy, comm, length);
+	return copy;
+}
+
+/* What it has done so far stays with the group that it is about to leave. */
+static int account_part(struct account *p)
+{
+	struct pipe_counts counts[PIPE_KINDS];
+
+	account_counts(p, counts);
+	if (!p->before && !counts_operations(counts))
+		return 0;
+	if (!p->before)
+		p->before = calloc(PIPE_KINDS, sizeof(*p->before));
+	if (!p->before)
+		return -ENOMEM;
+	memcpy(p->before, counts, sizeof(counts));
+	return 0;
+}
+
 int account_identify(struct accounts *a, struct account *p, const char *comm, const char *unit)
 {
+	const char *interned, *name;
 	struct group *group;
-	const char *interned;
 	int r;
 
 	if (p->identified && !strcmp(p->comm, comm) && !strcmp(p->unit, unit))
@@ -150,13 +194,22 @@ int account_identify(struct accounts *a, struct account *p, const char *comm, co
 	r = group_find(a, comm, interned, &group);
 	if (r < 0)
 		return r;
+	name = comm_copy(group, comm);
+	if (!name)
+		return -ENOMEM;
+	r = account_part(p);
+	if (r < 0) {
+		if (!group)
+			free((char *)name);
+		return r;
+	}
+	if (p->identified && !p->group)
+		free((char *)p->comm);
 	if (p->identified && !p->closed)
 		group_of(a, p)->processes--;
-	memset(p->comm, 0, sizeof(p->comm));
-	strncpy(p->comm, comm, sizeof(p->comm) - 1);
+	p->comm = name;
 	p->unit = interned;
 	p->group = group;
-	memset(p->in_group, 0, sizeof(p->in_group));
 	p->identified = true;
 	if (!p->closed)
 		group_of(a, p)->processes++;
@@ -173,26 +226,45 @@ const char *account_unit(const struct account *p)
 	return p->unit;
 }
 
-void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
-		       double seconds)
+/* Where to book what was sampled of a process: *ret_sampled is NULL where that is (other). */
+static struct group *sampled_find(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+				  struct sampled **ret_sampled)
 {
 	struct account *p = account_find(a, tgid, start_boottime_ns);
 
-	if (p)
-		p->amounts.pipe_cpu_seconds += seconds;
-	(p ? group_of(a, p) : &a->other)->amounts.pipe_cpu_seconds += seconds;
+	if (p && !p->sampled)
+		p->sampled = calloc(1, sizeof(*p->sampled));
+	*ret_sampled = p ? p->sampled : NULL;
+	return *ret_sampled ? group_of(a, p) : &a->other;
+}
+
+void accounts_book_cpu(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
+		       double seconds)
+{
+	struct sampled *sampled;
+	struct group *g;
+
+	if (seconds == 0)
+		return;
+	g = sampled_find(a, tgid, start_boottime_ns, &sampled);
+	if (sampled)
+		sampled->pipe_cpu_seconds += seconds;
+	g->amounts.pipe_cpu_seconds += seconds;
 	a->pipe_cpu_seconds += seconds;
 }
 
 void accounts_book_updates(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
 			   const double seconds[UPDATE_KINDS])
 {
-	struct account *p = account_find(a, tgid, start_boottime_ns);
-	struct group *g = p ? group_of(a, p) : &a->other;
-
 	for (int kind = 0; kind < UPDATE_KINDS; kind++) {
-		if (p)
-			p->amounts.sampled_seconds[kind] += seconds[kind];
+		struct sampled *sampled;
+		struct group *g;
+
+		if (seconds[kind] == 0)
+			continue;
+		g = sampled_find(a, tgid, start_boottime_ns, &sampled);
+		if (sampled)
+			sampled->update_seconds[kind] += seconds[kind];
 		g->amounts.sampled_seconds[kind] += seconds[kind];
 	}
 }
@@ -200,11 +272,14 @@ void accounts_book_updates(struct accounts *a, uint32_t tgid, uint64_t start_boo
 void accounts_book_fsnotify(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns,
 			    enum pipe_kind pipe, double seconds)
 {
-	struct account *p = account_find(a, tgid, start_boottime_ns);
-	struct group *g = p ? group_of(a, p) : &a->other;
+	struct sampled *sampled;
+	struct group *g;
 
-	if (p)
-		p->amounts.costs[pipe].seconds[UPDATE_FSNOTIFY] += seconds;
+	if (seconds == 0)
+		return;
+	g = sampled_find(a, tgid, start_boottime_ns, &sampled);
+	if (sampled)
+		sampled->fsnotify_seconds[pipe] += seconds;
 	g->amounts.costs[pipe].seconds[UPDATE_FSNOTIFY] += seconds;
 	a->fsnotify_seconds += seconds;
 }
@@ -238,8 +313,12 @@ void accounts_set_unit_cost(struct accounts *a, enum pipe_kind pipe, enum update
 	a->unit_costs[pipe][kind] = seconds;
 	if (!first)
 		return;
-	for (struct account *p = a->by_key; p; p = p->hh.next)
-		costs_begin(a, pipe, kind, &p->amounts.counts[pipe], &p->amounts.costs[pipe]);
+	for (struct account *p = a->by_key; p; p = p->hh.next) {
+		struct account_pipe *of = account_pipe(p, pipe);
+
+		if (of)
+			costs_begin(a, pipe, kind, &of->counts, &of->costs);
+	}
 	for (struct group *g = a->groups; g; g = g->hh.next)
 		costs_begin(a, pipe, kind, &g->amounts.counts[pipe], &g->amounts.costs[pipe]);
 	costs_begin(a, pipe, kind, &a->other.amounts.counts[pipe], &a->other.amounts.costs[pipe]);
@@ -268,7 +347,8 @@ void accounts_set_factor(struct accounts *a, const struct extrapolation_factor *
 void accounts_window_end(struct accounts *a)
 {
 	for (struct account *p = a->by_key; p; p = p->hh.next)
-		errors_end(&p->amounts.errors, &a->factor);
+		if (p->errors)
+			errors_end(p->errors, &a->factor);
 	for (struct group *g = a->groups; g; g = g->hh.next)
 		errors_end(&g->amounts.errors, &a->factor);
 	errors_end(&a->other.amounts.errors, &a->factor);
@@ -316,16 +396,42 @@ static void amounts_book(struct amounts *amounts, enum pipe_kind pipe,
 	errors_add(&amounts->errors, pipe, counted);
 }
 
-void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
-		  const struct pipe_counts *counts, const struct pipe_sizes *sizes)
+/* Room for a booking on a process. What is counted before anything is extrapolated is in no error.
+ */
+static int account_reserve(const struct accounts *a, struct account *p, enum pipe_kind pipe,
+			   const struct pipe_sizes *sizes)
 {
-	struct booking booking;
+	if (pipe == PIPE_FIFO && !p->fifo)
+		p->fifo = calloc(1, sizeof(*p->fifo));
+	if (a->factor.factor > 1 && !p->errors)
+		p->errors = calloc(1, sizeof(*p->errors));
+	if (!account_pipe(p, pipe) || (a->factor.factor > 1 && !p->errors))
+		return -ENOMEM;
+	return sparse_sizes_reserve(&account_pipe(p, pipe)->sizes, sizes);
+}
 
+int account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
+		 const struct pipe_counts *counts, const struct pipe_sizes *sizes)
+{
+	struct account_pipe *of;
+	struct booking booking;
+	int r;
+
+	r = account_reserve(a, p, pipe, sizes);
+	if (r < 0) {
+		accounts_book_other(a, pipe, counts, sizes);
+		return r;
+	}
 	booking_make(a, pipe, counts, sizes, &booking);
-	amounts_book(&p->amounts, pipe, counts, &booking);
 	amounts_book(&group_of(a, p)->amounts, pipe, counts, &booking);
-	pipe_counts_add(&p->in_group[pipe], &booking.counts);
-	pipe_sizes_add(&p->sizes[pipe], &booking.sizes);
+	of = account_pipe(p, pipe);
+	pipe_counts_add(&of->counts, &booking.counts);
+	pipe_costs_add(&of->costs, &booking.costs);
+	sparse_sizes_add(&of->sizes, &booking.sizes);
+	p->batch_seconds += booking.batch_seconds;
+	if (p->errors)
+		errors_add(p->errors, pipe, counts);
+	return 0;
 }
 
 void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counts,
@@ -389,7 +495,7 @@ void accounts_expire(struct accounts *a, uint64_t now_usec)
 		DL_DELETE(a->closed, p);
 		a->n_closed--;
 		HASH_DEL(a->by_key, p);
-		free(p);
+		account_free(p);
 	}
 }
 

@@ -47,10 +47,10 @@ const char *account_unit(const struct account *p); /* "" when not known */
 
 /*
  * Books what was counted on a process, on its group and on the host, scaled with the factor in
- * force (accounts_set_factor()).
+ * force (accounts_set_factor()). Returns 0, or -ENOMEM having done what accounts_book_other() does.
  */
-void account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
-		  const struct pipe_counts *counts, const struct pipe_sizes *sizes);
+int account_book(struct accounts *a, struct account *p, enum pipe_kind pipe,
+		 const struct pipe_counts *counts, const struct pipe_sizes *sizes);
 
 /* Books what nobody is known for: on (other) and on the host, and as unattributed. */
 void accounts_book_other(struct accounts *a, enum pipe_kind pipe, const struct pipe_counts *counts,
@@ -127,8 +127,10 @@ void accounts_each_unheld(struct accounts *a, void (*each)(struct account *p, vo
 /*
  * Appends processes and groups to @s and sets its totals, sizes and unattributed operations.
  * @boot_usec is when the machine was booted (CLOCK_REALTIME). With @pid_label live processes have
- * series of their own. Returns 0 or -ENOMEM.
+ * series of their own, and rows are made of all; else of what is wished for. What follows from the
+ * rest of @s, such as which costs are known, must have been filled in before. Returns 0 or -ENOMEM.
  */
-int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label, struct snapshot *s);
+int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label,
+		  const struct snapshot_wish *wish, struct snapshot *s);
 
 #endif

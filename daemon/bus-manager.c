@@ -21,7 +21,7 @@
  * ones may take.
  */
 #define REPLY_MAX_BYTES	  ((size_t)16 << 20)
-#define REPLIES_MAX_BYTES ((size_t)32 << 20)
+#define REPLIES_MAX_BYTES ((size_t)16 << 20)
 
 struct bus_manager {
 	snapshot_get_fn get;
@@ -32,14 +32,17 @@ struct bus_manager {
 	size_t waiting_bytes;		 /* of replies since the write queue was last seen empty */
 };
 
-/* The current snapshot, borrowed until the next message. 0, or -errno with @error filled. */
-static int current_snapshot(struct bus_manager *m, const struct snapshot **ret_snapshot,
-			    sd_bus_error *error)
+static const struct snapshot_wish wish_none, wish_all = { .n_processes = SIZE_MAX };
+
+/* The current snapshot, borrowed until the next message, to which all wishes are the same. 0, or
+ * -errno with @error filled. */
+static int current_snapshot(struct bus_manager *m, const struct snapshot_wish *wish,
+			    const struct snapshot **ret_snapshot, sd_bus_error *error)
 {
 	int r;
 
 	if (!m->current) {
-		r = m->get(m->userdata, &m->current);
+		r = m->get(m->userdata, wish, &m->current);
 		if (r < 0)
 			return sd_bus_error_setf(error, PIPEWATCH_ERROR_FAILED,
 						 "The figures cannot be read: %s.", strerror(-r));
@@ -54,13 +57,13 @@ static int current_snapshot(struct bus_manager *m, const struct snapshot **ret_s
 }
 
 /* The current snapshot, as above, where it has figures of somebody. */
-static int figures_snapshot(struct bus_manager *m, const struct snapshot **ret_snapshot,
-			    sd_bus_error *error)
+static int figures_snapshot(struct bus_manager *m, const struct snapshot_wish *wish,
+			    const struct snapshot **ret_snapshot, sd_bus_error *error)
 {
 	const struct snapshot *s = NULL;
 	int r;
 
-	r = current_snapshot(m, &s, error);
+	r = current_snapshot(m, wish, &s, error);
 	if (r < 0)
 		return r;
 	if (!s->counting && !s->sampling)
@@ -175,7 +178,7 @@ static int property_get(sd_bus *bus, const char *path, const char *interface, co
 
 	(void)bus, (void)path, (void)interface;
 	if (!s) {
-		r = current_snapshot(m, &s, error);
+		r = current_snapshot(m, &wish_none, &s, error);
 		if (r < 0)
 			return r;
 	}
@@ -240,23 +243,31 @@ static int reply_begin(struct bus_manager *m, sd_bus_message *call, size_t bytes
 	return 0;
 }
 
-/*
- * Begins the reply with a list of the first of @n_rows rows, as many as @call asks for: their
- * number is *ret_n. A list that does not fit is an error that names what does: a list cut short
- * would look whole.
- */
-static int reply_begin_list(struct bus_manager *m, sd_bus_message *call, const struct snapshot *s,
-			    size_t n_rows, size_t (*row_bytes)(const struct snapshot *s, size_t i),
-			    sd_bus_message **ret_reply, size_t *ret_n, sd_bus_error *error)
+/* How many rows @call asks for at most. */
+static int call_read_limit(sd_bus_message *call, size_t *ret_limit)
 {
-	size_t bytes = 0;
 	uint32_t limit;
 	int r;
 
 	r = sd_bus_message_read(call, "u", &limit);
-	if (r < 0)
-		return r;
-	if (limit && limit < n_rows)
+	if (r >= 0)
+		*ret_limit = limit ?: SIZE_MAX;
+	return r;
+}
+
+/*
+ * Begins the reply with a list of the first @limit of @n_rows rows: their number is *ret_n. A list
+ * that does not fit is an error that names what does: a list cut short would look whole.
+ */
+static int reply_begin_list(struct bus_manager *m, sd_bus_message *call, const struct snapshot *s,
+			    size_t limit, size_t n_rows,
+			    size_t (*row_bytes)(const struct snapshot *s, size_t i),
+			    sd_bus_message **ret_reply, size_t *ret_n, sd_bus_error *error)
+{
+	size_t bytes = 0;
+	int r;
+
+	if (limit < n_rows)
 		n_rows = limit;
 	for (size_t i = 0; i < n_rows; i++) {
 		bytes += row_bytes(s, i);
@@ -278,13 +289,16 @@ static int method_list_processes(sd_bus_message *call, void *userdata, sd_bus_er
 	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
 	struct bus_manager *m = userdata;
 	const struct snapshot *s = NULL;
+	struct snapshot_wish wish = {};
 	size_t n = 0;
 	int r;
 
-	r = figures_snapshot(m, &s, error);
+	r = call_read_limit(call, &wish.n_processes);
 	if (r >= 0)
-		r = reply_begin_list(m, call, s, s->n_processes, bus_row_process_bytes, &reply, &n,
-				     error);
+		r = figures_snapshot(m, &wish, &s, error);
+	if (r >= 0)
+		r = reply_begin_list(m, call, s, wish.n_processes, s->n_processes,
+				     bus_row_process_bytes, &reply, &n, error);
 	if (r >= 0)
 		r = sd_bus_message_open_container(reply, 'a', BUS_ROW_PROCESS);
 	for (size_t i = 0; i < n && r >= 0; i++)
@@ -301,13 +315,15 @@ static int method_list_groups(sd_bus_message *call, void *userdata, sd_bus_error
 	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
 	struct bus_manager *m = userdata;
 	const struct snapshot *s = NULL;
-	size_t n = 0;
+	size_t limit = 0, n = 0;
 	int r;
 
-	r = figures_snapshot(m, &s, error);
+	r = call_read_limit(call, &limit);
 	if (r >= 0)
-		r = reply_begin_list(m, call, s, s->n_groups, bus_row_group_bytes, &reply, &n,
-				     error);
+		r = figures_snapshot(m, &wish_none, &s, error);
+	if (r >= 0)
+		r = reply_begin_list(m, call, s, limit, s->n_groups, bus_row_group_bytes, &reply,
+				     &n, error);
 	if (r >= 0)
 		r = sd_bus_message_open_container(reply, 'a', BUS_ROW_GROUP);
 	for (size_t i = 0; i < n && r >= 0; i++)
@@ -331,7 +347,7 @@ static int method_get_process(sd_bus_message *call, void *userdata, sd_bus_error
 
 	r = sd_bus_message_read(call, "u", &pid);
 	if (r >= 0)
-		r = figures_snapshot(m, &s, error);
+		r = figures_snapshot(m, &(struct snapshot_wish){ .pid = pid }, &s, error);
 	if (r < 0)
 		return r;
 	process = snapshot_find_process(s, pid);
@@ -360,7 +376,7 @@ static int method_get_remedies(sd_bus_message *call, void *userdata, sd_bus_erro
 	size_t bytes = 0, n = 0;
 	int r;
 
-	r = figures_snapshot(m, &s, error);
+	r = figures_snapshot(m, &wish_all, &s, error);
 	if (r >= 0)
 		r = bus_remedies_new(s, &remedies, &n);
 	if (r < 0)
@@ -411,7 +427,7 @@ static int method_get_metrics(sd_bus_message *call, void *userdata, sd_bus_error
 	const struct snapshot *s = NULL;
 	int r;
 
-	r = current_snapshot(m, &s, error);
+	r = current_snapshot(m, &wish_none, &s, error);
 	if (r >= 0)
 		r = write_metrics(s, &text);
 	if (r < 0)
@@ -426,7 +442,7 @@ static int method_describe(sd_bus_message *call, void *userdata, sd_bus_error *e
 	const struct snapshot *s = NULL;
 	int r;
 
-	r = current_snapshot(m, &s, error);
+	r = current_snapshot(m, &wish_all, &s, error);
 	if (r >= 0)
 		r = describe_json(s, &json);
 	if (r < 0)

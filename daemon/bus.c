@@ -313,7 +313,7 @@ static int on_tell(sd_event_source *source, uint64_t usec, void *userdata)
 
 	(void)source, (void)usec;
 	/* A snapshot that cannot be had now comes with the next change. */
-	if (b->get(b->userdata, &s) >= 0)
+	if (b->get(b->userdata, &(struct snapshot_wish){}, &s) >= 0)
 		tell_states(b, s);
 	return 0;
 }

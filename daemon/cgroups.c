@@ -134,6 +134,11 @@ static const char *entry_find(struct cgroups *c, uint64_t id)
 	return e ? e->unit : NULL;
 }
 
+bool cgroups_known(struct cgroups *c, uint64_t id)
+{
+	return entry_find(c, id);
+}
+
 static const char *entry_add(struct cgroups *c, uint64_t id, const char *path)
 {
 	const char *known = entry_find(c, id);

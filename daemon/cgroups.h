@@ -8,6 +8,7 @@
 #define PIPEWATCH_CGROUPS_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cgroups;
@@ -36,5 +37,8 @@ void cgroups_set_paths(struct cgroups *c, cgroups_path_fn paths, void *userdata)
  * (@now_usec: CLOCK_MONOTONIC).
  */
 const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec);
+
+/* Has the unit of @id been found out, also if it is that there is none? */
+bool cgroups_known(struct cgroups *c, uint64_t id);
 
 #endif

@@ -120,7 +120,8 @@ static struct wire_slot *slot_find(const struct collector *c, uint32_t key)
 	uint32_t home = key & WIRE_KEY_FIFO ? key + WIRE_SLOTS / 2 : key;
 
 	for (int probe = 0; probe < WIRE_PROBES; probe++) {
-		struct wire_slot *slot = &c->memory.slots[(home + probe) % WIRE_SLOTS];
+		uint32_t index = (home + probe * WIRE_STRIDE) % WIRE_SLOTS;
+		struct wire_slot *slot = &c->memory.slots[index];
 
 		if (slot->key == key)
 			return slot;
@@ -158,7 +159,7 @@ static int slot_identify(struct collector *c, const struct wire_slot *slot, stru
 	b->cgroup_id = cgroup_id;
 	/* A unit that is not known may be a matter of time: the hierarchy is not walked at every
 	 * call. */
-	b->identity_known = unit[0];
+	b->identity_known = unit[0] || cgroups_known(c->cgroups, cgroup_id);
 	return 0;
 }
 
@@ -195,6 +196,13 @@ static void counts_take(const struct wire_counts *now, struct wire_counts *booke
 		*ret_operations += ret_sizes[class];
 		booked->sizes[class] = operations;
 	}
+}
+
+/* Anything counted changes a number, so this misses nothing, whatever is written meanwhile. */
+static bool slot_changed(const struct wire_slot *slot, const struct booked *b)
+{
+	return slot->noatime_reads != b->noatime_reads ||
+	       memcmp(slot->counts, b->counts, sizeof(b->counts)) != 0;
 }
 
 static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
@@ -286,6 +294,9 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 
 	if (slot_own(c, slot, key))
 		return 0;
+	/* As nearly all of many. */
+	if (!exited && b->account && account_identified(b->account) && !slot_changed(slot, b))
+		return 0;
 	r = slot_open(c, slot, b);
 	if (r >= 0 && (exited || !account_identified(b->account)))
 		r = slot_identify(c, slot, b);
@@ -295,14 +306,14 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 		       &sizes)) {
 		if (!exited && !slot_of_main_thread(c, slot))
 			slot_identify_by_process(c, slot, b);
-		account_book(c->accounts, b->account, pipe, &counts, &sizes);
+		r = account_book(c->accounts, b->account, pipe, &counts, &sizes);
 	}
 	if (exited) {
 		if (slot->flags & WIRE_SLOT_PROCESS_EXITED)
 			account_close(c->accounts, b->account, c->now_usec);
 		slot_free(c, slot, b);
 	}
-	return 0;
+	return r;
 }
 
 typedef int (*slot_fn)(struct collector *c, struct wire_slot *slot, uint32_t key);

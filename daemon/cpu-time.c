@@ -119,7 +119,8 @@ static bool is_old(const struct cpu_times *c, const struct snapshot_process *p)
 	return p->start_time_usec < c->watch_usec;
 }
 
-/* Forgets those of processes that are no longer listed, and notes who is among the costliest. */
+/* Forgets those of processes that are no longer listed where all are, and notes who is among the
+ * costliest. */
 static void bases_review(struct cpu_times *c, const struct snapshot *s)
 {
 	size_t n_live = 0, kept = 0;
@@ -141,7 +142,7 @@ static void bases_review(struct cpu_times *c, const struct snapshot *s)
 			base->n_fill = c->n_fill;
 	}
 	for (size_t i = 0; i < c->n_bases; i++)
-		if (c->bases[i].listed)
+		if (c->bases[i].listed || s->n_unlisted > 0)
 			c->bases[kept++] = c->bases[i];
 	c->n_bases = kept;
 }

@@ -393,7 +393,7 @@ static void write_processes(struct writer *w)
 		end(w, "}");
 	}
 	end(w, "]");
-	write_number(w, "processes_omitted", w->s->n_processes - n);
+	write_number(w, "processes_omitted", w->s->n_processes - n + w->s->n_unlisted);
 }
 
 static void write_watchers(struct writer *w)
@@ -501,6 +501,8 @@ static void write_snapshot(struct writer *w)
 		write_number(w, "lost_samples", s->sampling_lost);
 	else
 		write_string(w, "sampling_reason", s->sampling_reason);
+	if (s->map_bytes > 0)
+		write_number(w, "map_memory_bytes", s->map_bytes);
 	write_bool(w, "counting", s->counting);
 	if (s->counting) {
 		write_number(w, "tracked_processes", s->tracked_processes);

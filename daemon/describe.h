@@ -24,6 +24,7 @@
  *   programs    [{program, hook, attached, missed_runs, missed | reason, [run_seconds]}]
  *   watchers    [{pid, comm, watches}], [watchers_reason]
  *   sampling    then lost_samples | sampling_reason
+ *   [map_memory_bytes]
  *   counting    then counting_reason, or all of:
  *   tracked_processes, lost_updates, losses [{reason, updates}], unattributed_operations
  *   maps        [{map, entries, max_entries}]

@@ -113,6 +113,11 @@ static void write_daemon(struct metric_writer *w, const struct snapshot *s)
 		"pipewatch_start_time_seconds", METRIC_GAUGE, "seconds",
 		"When the counters began at zero, in seconds since the epoch."
 	};
+	static const struct metric_family map_bytes = {
+		"pipewatch_map_memory_bytes", METRIC_GAUGE, "bytes",
+		"Memory that the BPF maps take in the kernel, as it states it. It is in the memory of the control group, "
+		"not in process_resident_memory_bytes, but for the slots of threads, which are in both."
+	};
 	static const struct metric_family build = {
 		"pipewatch_build", METRIC_INFO, NULL,
 		"Version of pipewatchd and of the libbpf that it runs with."
@@ -130,6 +135,10 @@ static void write_daemon(struct metric_writer *w, const struct snapshot *s)
 
 	metric_begin(w, &start);
 	metric_double(w, METRIC_NO_LABELS, s->start_time_usec / USEC_PER_SEC);
+
+	metric_begin(w, &map_bytes);
+	if (s->map_bytes > 0)
+		metric_u64(w, METRIC_NO_LABELS, s->map_bytes);
 
 	metric_begin(w, &build);
 	metric_u64(w, METRIC_LABELS({ "version", s->version }, { "libbpf", s->libbpf_version }), 1);

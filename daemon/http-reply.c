@@ -137,7 +137,7 @@ static enum MHD_Result send_body(struct http_reply *reply, struct MHD_Connection
 	bool gzip;
 	int r;
 
-	r = reply->get(reply->userdata, &s);
+	r = reply->get(reply->userdata, &(struct snapshot_wish){}, &s);
 	if (r < 0)
 		return send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
 				 "The figures could not be collected: %s.\n", strerror(-r));

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +16,7 @@
 #include "config.h"
 #include "http.h"
 #include "log.h"
+#include "memory.h"
 #include "options.h"
 #include "pipewatch/api.h"
 #include "privilege.h"
@@ -91,7 +91,7 @@ static void tell_states(struct daemon *d)
 {
 	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
 
-	if (d->bus && service_get(d->service, &s) >= 0)
+	if (d->bus && service_get(d->service, &(struct snapshot_wish){}, &s) >= 0)
 		bus_states_changed(d->bus, s);
 }
 
@@ -333,8 +333,7 @@ static int daemon_start(struct daemon *d)
 			return fail_os("Starting on the bus failed", r);
 	}
 
-	/* Reading the kernel's types takes ten times the memory of what is kept of them. */
-	malloc_trim(0);
+	memory_release();
 	r = privilege_drop(service_reattaches(d->service), service_permitted, d->service);
 	if (r < 0)
 		log_message(LOG_WARNING, "Cannot give up all privileges: %s.", strerror(-r));
@@ -398,6 +397,7 @@ int main(int argc, char **argv)
 	_cleanup_(daemon_stop) struct daemon d = {};
 	int r;
 
+	memory_prepare();
 	r = options_parse(argc, argv, &options);
 	if (r == -EINVAL)
 		return PIPEWATCH_EXIT_USAGE;

@@ -37,7 +37,8 @@ static void fill_observer(const struct measurement *m, struct snapshot_observer 
 	ret->allowed = m->choice.allowed;
 }
 
-int measurement_fill(struct measurement *m, bool pid_label, struct snapshot *s)
+int measurement_fill(struct measurement *m, bool pid_label, const struct snapshot_wish *wish,
+		     struct snapshot *s)
 {
 	const char *reason;
 	int r;
@@ -63,7 +64,7 @@ int measurement_fill(struct measurement *m, bool pid_label, struct snapshot *s)
 	if (r >= 0 && m->counting)
 		r = counting_fill(m->counting, m->cost.run_seconds, s);
 	if (r >= 0)
-		r = accounts_fill(m->accounts, m->setup.boot_usec, pid_label, s);
+		r = accounts_fill(m->accounts, m->setup.boot_usec, pid_label, wish, s);
 	return r;
 }
 

@@ -37,9 +37,10 @@ struct measurement {
 	/* As of the last change: the figures in it move all the time, which is no change of state.
 	 */
 	char mode_reason[256];
-	bool counted;	  /* something has been, at some time */
-	bool interrupted; /* not all of the time everything */
-	int refused;	  /* exit code: counting is out of the question */
+	bool counted;	       /* something has been, at some time */
+	bool interrupted;      /* not all of the time everything */
+	int refused;	       /* exit code: counting is out of the question */
+	bool sampling_refused; /* likewise */
 	char counting_reason[512];
 	char sampling_reason[256];
 

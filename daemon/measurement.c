@@ -87,14 +87,16 @@ static int sampling_start(struct measurement *m)
 {
 	int r;
 
-	if (m->sampling)
+	if (m->sampling || m->sampling_refused)
 		return 0;
+	m->sampling_refused = true;
 	/* Where bpf(2) is out of the question it must not be called at all. */
 	if (m->setup.refusal(m->setup.userdata, 0, m->sampling_reason, sizeof(m->sampling_reason)))
 		return -EPERM;
 	m->samples = 0;
 	r = sampling_new(m->setup.sample_frequency_hz, m->setup.max_threads, m->accounts,
 			 m->cgroups, m->sampling_reason, sizeof(m->sampling_reason), &m->sampling);
+	m->sampling_refused = r < 0;
 	return r;
 }
 
@@ -297,6 +299,7 @@ void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
 	m->setup.mode = mode;
 	/* What was out of the question is tried again. */
 	m->refused = 0;
+	m->sampling_refused = false;
 	m->counting_reason[0] = m->mode_reason[0] = '\0';
 	if (mode != MODE_OFF)
 		sampling_start(m);

@@ -78,9 +78,10 @@ void measurement_missing(const struct measurement *m,
 			 void (*each)(const char *program, const char *reason, void *userdata),
 			 void *userdata);
 
-/* Appends all that is measured to @s. measurement_finish() adds to the finished one what follows
- * from the order of its rows. Returns 0 or -errno. */
-int measurement_fill(struct measurement *m, bool pid_label, struct snapshot *s);
+/* Appends all that is measured to @s, of processes what is wished for. measurement_finish() adds to
+ * the finished one what follows from the order of its rows. Returns 0 or -errno. */
+int measurement_fill(struct measurement *m, bool pid_label, const struct snapshot_wish *wish,
+		     struct snapshot *s);
 void measurement_finish(struct measurement *m, struct snapshot *s);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "cpus.h"
 #include "kallsyms.h"
+#include "map-memory.h"
 #include "perf-event.h"
 #include "pipewatch/sampler-wire.h"
 #include "process.h"
@@ -48,6 +49,15 @@ static const enum sampler_class update_classes[UPDATE_KINDS] = {
 	[UPDATE_FSNOTIFY] = SAMPLER_FSNOTIFY,
 };
 
+/* More than that would not fit into the memory that the service may take. */
+#define PROCESSES_MAX 16384
+
+/* Entries of the map that are read at a time: whole buckets, of which none has so many. */
+#define BATCH 256
+
+/* So many processes of which nothing is new are looked at in a round. */
+#define TURNS 64
+
 struct cpu {
 	int event_fd;		/* -1: not sampled */
 	uint64_t enabled_ns;	/* CLOCK_MONOTONIC */
@@ -62,7 +72,12 @@ struct sampler {
 	bool *online;		    /* scratch */
 	struct sampler_cpu *memory; /* what BPF writes, for each possible CPU */
 	size_t memory_size;
+	uint64_t map_bytes;
 	bool sees[UPDATE_KINDS];
+
+	struct sampler_key keys[BATCH];
+	struct sampler_entry entries[BATCH];
+	size_t turn, n_unchanged;
 };
 
 /* With parts that compilers make of them. file_update_time_flags is what file_update_time jumps to,
@@ -126,12 +141,15 @@ static int load(struct sampler *s, uint32_t max_processes, const struct sampler_
 	memcpy((void *)s->skeleton->rodata->classes, classes, sizeof(s->skeleton->rodata->classes));
 	r = bpf_map__set_max_entries(s->skeleton->maps.cpus, s->n_cpus);
 	if (r >= 0)
-		r = bpf_map__set_max_entries(s->skeleton->maps.processes, max_processes);
+		r = bpf_map__set_max_entries(s->skeleton->maps.processes,
+					     max_processes < PROCESSES_MAX ? max_processes
+									   : PROCESSES_MAX);
 	if (r >= 0)
 		r = sampler_bpf__load(s->skeleton);
 	if (r < 0)
 		return r;
 
+	s->map_bytes = map_memory_bytes(s->skeleton->obj);
 	s->memory_size = s->n_cpus * sizeof(*s->memory);
 	s->memory = mmap(NULL, s->memory_size, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 bpf_map__fd(s->skeleton->maps.cpus), 0);
@@ -351,50 +369,107 @@ static void sums_add(struct sampler_sums *sum, const struct sampler_sums *add)
 	}
 }
 
-int sampler_read(struct sampler *s, void (*each)(const struct sampler_process *p, void *userdata),
-		 void *userdata)
+static uint64_t samples_of(const struct sampler_sums *sums)
+{
+	return sums->pipe_samples + sums->update_samples[SAMPLER_UPDATE_FSNOTIFY_ANONYMOUS] +
+	       sums->update_samples[SAMPLER_UPDATE_FSNOTIFY_FIFO];
+}
+
+/* Is it the turn of one of which nothing is new? All have it once in so many rounds. */
+static bool turn_take(struct sampler *s)
+{
+	size_t i = s->n_unchanged++;
+
+	return i >= s->turn && i < s->turn + TURNS;
+}
+
+static void turns_end(struct sampler *s)
+{
+	s->turn = s->turn + TURNS < s->n_unchanged ? s->turn + TURNS : 0;
+	s->n_unchanged = 0;
+}
+
+/* Of number @i of the batch. Returns 1 when it has ended and is to be deleted, 0 or -errno. */
+static int entry_read(struct sampler *s, size_t i, sampler_known_fn known, sampler_each_fn each,
+		      void *userdata)
+{
+	const struct sampler_key *key = &s->keys[i];
+	struct sampler_entry *entry = &s->entries[i];
+	struct sampler_process process = {
+		.tgid = key->tgid,
+		.start_boottime_ns = key->start_boottime,
+	};
+	char comm[SAMPLER_COMM_MAX] = "";
+
+	process.exited = kill(key->tgid, 0) < 0 && errno == ESRCH;
+	if (!process.exited) {
+		if (known &&
+		    known(key->tgid, key->start_boottime, samples_of(&entry->sums), userdata) &&
+		    !turn_take(s))
+			return 0;
+		process.exited = process_look(key, comm);
+	}
+	/* Only after its end is it certain that nothing is added to what is read. */
+	if (process.exited &&
+	    bpf_map_lookup_elem(bpf_map__fd(s->skeleton->maps.processes), key, entry) < 0)
+		return -errno;
+	fill(&entry->sums, &process);
+	process.cgroup_id = entry->cgroup_id;
+	memcpy(process.comm, comm[0] ? comm : entry->comm, sizeof(process.comm));
+	each(&process, userdata);
+	return process.exited;
+}
+
+static int batch_read(struct sampler *s, size_t n, sampler_known_fn known, sampler_each_fn each,
+		      void *userdata)
+{
+	int fd = bpf_map__fd(s->skeleton->maps.processes);
+
+	for (size_t i = 0; i < n; i++) {
+		int r = entry_read(s, i, known, each, userdata);
+
+		if (r > 0 && bpf_map_delete_elem(fd, &s->keys[i]) < 0)
+			r = -errno;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each, void *userdata)
 {
 	int fd = bpf_map__fd(s->skeleton->maps.processes);
 	struct sampler_sums unattributed = {};
 	struct sampler_process process = {};
-	struct sampler_key key, next;
+	uint32_t position;
+	bool more = true;
 
-	for (struct sampler_key *previous = NULL;;) {
-		int r = bpf_map_get_next_key(fd, previous, &next);
-		char comm[SAMPLER_COMM_MAX] = "";
-		struct sampler_entry entry;
+	for (void *from = NULL; more; from = &position) {
+		uint32_t n = BATCH;
+		int r;
 
-		/* Only now, for the way to the next one is by its key. */
-		if (process.exited)
-			bpf_map_delete_elem(fd, &key);
-		if (r == -ENOENT)
-			break;
+		if (bpf_map_lookup_batch(fd, from, &position, s->keys, s->entries, &n, NULL) < 0) {
+			if (errno != ENOENT)
+				return -errno;
+			more = false;
+		}
+		r = batch_read(s, n, known, each, userdata);
 		if (r < 0)
 			return r;
-		key = next;
-		previous = &key;
-		process = (struct sampler_process){
-			.tgid = key.tgid,
-			.start_boottime_ns = key.start_boottime,
-			/* First, so that nothing can be added after the sums are read. */
-			.exited = process_look(&key, comm),
-		};
-		r = bpf_map_lookup_elem(fd, &key, &entry);
-		if (r < 0)
-			return r;
-		fill(&entry.sums, &process);
-		process.cgroup_id = entry.cgroup_id;
-		memcpy(process.comm, comm[0] ? comm : entry.comm, sizeof(process.comm));
-		each(&process, userdata);
 	}
+	turns_end(s);
 
 	for (size_t i = 0; i < s->n_cpus; i++)
 		sums_add(&unattributed, &s->memory[i].unattributed);
-	process = (struct sampler_process){};
 	fill(&unattributed, &process);
 	if (process.pipe_samples > 0)
 		each(&process, userdata);
 	return 0;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	return s->map_bytes;
 }
 
 bool sampler_sees(const struct sampler *s, enum update_kind kind)

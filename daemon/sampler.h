@@ -62,12 +62,22 @@ static inline void sampler_freep(struct sampler **s)
  */
 int sampler_refresh(struct sampler *s);
 
+typedef void (*sampler_each_fn)(const struct sampler_process *p, void *userdata);
+
+/* Does the caller know of so many samples of a process already? Different numbers are of different
+ * sums. */
+typedef bool (*sampler_known_fn)(uint32_t tgid, uint64_t start_boottime_ns, uint64_t samples,
+				 void *userdata);
+
 /*
  * Calls @each for each process with its sums, and once for tgid 0 if anything was lost. Those of
- * exited processes, and no others, are removed after this. Returns 0 or -errno.
+ * exited processes, and no others, are removed after this. Of live ones that are @known (may be
+ * NULL: none is), only some are looked at each time, the others next time. Returns 0 or -errno.
  */
-int sampler_read(struct sampler *s, void (*each)(const struct sampler_process *p, void *userdata),
-		 void *userdata);
+int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each, void *userdata);
+
+/* What the maps take of the kernel's memory. */
+uint64_t sampler_map_bytes(const struct sampler *s);
 
 /* Can updates of this kind be seen? Where not, zeros in their place mean nothing. */
 bool sampler_sees(const struct sampler *s, enum update_kind kind);

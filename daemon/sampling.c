@@ -25,6 +25,7 @@ struct seen {
 	uint64_t update_ns[UPDATE_KINDS];
 	uint64_t update_samples[UPDATE_KINDS];
 	uint64_t fsnotify_ns[PIPE_KINDS];
+	uint64_t samples;
 	bool identity_known; /* the two below have been looked up */
 	char comm[SAMPLER_COMM_MAX];
 	uint64_t cgroup_id;
@@ -139,7 +140,7 @@ static int process_identify(struct sampling *s, const struct sampler_process *no
 	memcpy(p->comm, now->comm, sizeof(p->comm));
 	p->cgroup_id = now->cgroup_id;
 	/* A unit that is not known may be a matter of time. */
-	p->identity_known = unit[0] || !s->cgroups;
+	p->identity_known = unit[0] || !s->cgroups || cgroups_known(s->cgroups, now->cgroup_id);
 	return 0;
 }
 
@@ -162,6 +163,20 @@ static void difference_book(struct sampling *s, const struct sampler_process *no
 	memcpy(p->update_ns, now->update_ns, sizeof(p->update_ns));
 	memcpy(p->update_samples, now->update_samples, sizeof(p->update_samples));
 	memcpy(p->fsnotify_ns, now->fsnotify_ns, sizeof(p->fsnotify_ns));
+	p->samples = now->pipe_samples + now->update_samples[UPDATE_FSNOTIFY];
+}
+
+/* A sampler_known_fn. */
+static bool process_known(uint32_t tgid, uint64_t start_boottime_ns, uint64_t samples,
+			  void *userdata)
+{
+	struct sampling *s = userdata;
+	struct seen *p = seen_find(s, tgid, start_boottime_ns);
+
+	if (!p || p->samples != samples)
+		return false;
+	p->round = s->round;
+	return true;
 }
 
 static void process_book(const struct sampler_process *now, void *userdata)
@@ -200,7 +215,7 @@ int sampling_collect(struct sampling *s, uint64_t now_usec)
 	s->now_usec = now_usec;
 	s->round++;
 	s->error = 0;
-	r = sampler_read(s->sampler, process_book, s);
+	r = sampler_read(s->sampler, process_known, process_book, s);
 	accounts_expire(s->accounts, now_usec);
 	if (r < 0)
 		return r;
@@ -233,6 +248,7 @@ void sampling_fill(const struct sampling *s, struct snapshot *out)
 {
 	for (int kind = 0; kind < UPDATE_KINDS; kind++)
 		out->sampling_sees[kind] = sampler_sees(s->sampler, kind);
+	out->map_bytes += sampler_map_bytes(s->sampler);
 }
 
 /* The kind of pipe that nearly all updates of @kind are of; PIPE_KINDS: none. */

@@ -10,6 +10,7 @@
 
 #include "ab.h"
 #include "check.h"
+#include "cpu-time.h"
 #include "measurement.h"
 #include "permission.h"
 #include "pipewatch/api.h"
@@ -44,6 +45,7 @@ struct service {
 	char state_reason[1024];
 
 	struct snapshot *last;
+	struct snapshot_wish last_wish;
 	uint64_t last_usec; /* CLOCK_MONOTONIC */
 };
 
@@ -82,14 +84,17 @@ static int refusal(void *userdata, int error, char *ret_reason, size_t size)
 {
 	struct service *s = userdata;
 	struct permission_facts facts;
+	int code;
 
 	if (error == 0) {
-		permission_gather(symbols_has, s->symbols, &facts);
+		permission_gather(NULL, NULL, &facts);
 		if (!facts.bpf_killed)
 			return 0;
 		error = -EPERM;
 	}
-	return check_counting(symbols_has, s->symbols, error, ret_reason, size);
+	code = check_counting(symbols_has, s->symbols, error, ret_reason, size);
+	symbols_unload(s->symbols);
+	return code;
 }
 
 static void __attribute__((format(printf, 2, 3)))
@@ -214,6 +219,7 @@ int service_new(const struct config *config, struct service **ret_service)
 	r = measurement_new(&setup, &s->measurement);
 	if (r < 0)
 		return r;
+	symbols_unload(s->symbols);
 
 	*ret_service = s;
 	s = NULL;
@@ -257,8 +263,28 @@ const char *service_reconfigure(struct service *s, const struct config *config)
 	return restart;
 }
 
+static void last_forget(struct service *s)
+{
+	s->last = snapshot_unref(s->last);
+}
+
+/* Is the last snapshot what is asked for? */
+static bool last_serves(const struct service *s, const struct snapshot_wish *wish,
+			uint64_t now_usec)
+{
+	if (!s->last || now_usec - s->last_usec >= FRESH_USEC)
+		return false;
+	if (s->last->n_unlisted == 0)
+		return true;
+	return wish->n_processes <= s->last_wish.n_processes &&
+	       (!wish->pid || wish->pid == s->last_wish.pid);
+}
+
 uint64_t service_step(struct service *s)
 {
+	/* It would be served no more, and can be large. */
+	if (!last_serves(s, &(struct snapshot_wish){}, clock_usec(CLOCK_MONOTONIC)))
+		last_forget(s);
 	return measurement_step(s->measurement);
 }
 
@@ -289,7 +315,7 @@ int service_wake_fd(const struct service *s)
 	return measurement_wake_fd(s->measurement);
 }
 
-static int fill(struct service *s, struct snapshot *out)
+static int fill(struct service *s, const struct snapshot_wish *wish, struct snapshot *out)
 {
 	const char *reason;
 
@@ -315,30 +341,35 @@ static int fill(struct service *s, struct snapshot *out)
 				.reason = reason,
 			};
 		}
-	return measurement_fill(s->measurement, s->pid_label, out);
+	return measurement_fill(s->measurement, s->pid_label, wish, out);
 }
 
-int service_get(void *userdata, struct snapshot **ret_snapshot)
+int service_get(void *userdata, const struct snapshot_wish *wish, struct snapshot **ret_snapshot)
 {
 	_cleanup_(snapshot_unrefp) struct snapshot *fresh = NULL;
 	struct service *s = userdata;
 	uint64_t now = clock_usec(CLOCK_MONOTONIC);
+	struct snapshot_wish fresh_wish = *wish;
 	int r;
 
-	if (!s->last || now - s->last_usec >= FRESH_USEC) {
+	/* The costliest ones are always looked at. */
+	if (fresh_wish.n_processes < CPU_TIMES_MAX)
+		fresh_wish.n_processes = CPU_TIMES_MAX;
+	if (!last_serves(s, &fresh_wish, now)) {
+		last_forget(s);
 		r = service_collect(s, false);
 		if (r < 0)
 			return r;
 		fresh = snapshot_new();
 		if (!fresh)
 			return -ENOMEM;
-		r = fill(s, fresh);
+		r = fill(s, &fresh_wish, fresh);
 		if (r < 0)
 			return r;
 		snapshot_finish(fresh);
 		measurement_finish(s->measurement, fresh);
-		snapshot_unref(s->last);
 		s->last = fresh;
+		s->last_wish = fresh_wish;
 		fresh = NULL;
 		s->last_usec = now;
 	}

@@ -35,7 +35,7 @@ int service_exit_code(const struct service *s, const char **ret_reason);
 const char *service_reconfigure(struct service *s, const struct config *config);
 
 /* A snapshot_get_fn; @userdata is the service. A snapshot is served again for up to 10 ms. */
-int service_get(void *userdata, struct snapshot **ret_snapshot);
+int service_get(void *userdata, const struct snapshot_wish *wish, struct snapshot **ret_snapshot);
 
 /* Books what has been counted; to be called every SERVICE_COLLECT_SEC, and with @wake when
  * service_wake_fd() is readable. */

@@ -300,7 +300,7 @@ void snapshot_finish(struct snapshot *s)
 		s->total_batch_seconds += s->groups[i].batch_seconds;
 	}
 
-	s->tracked_processes = 0;
+	s->tracked_processes = s->unlisted_live;
 	for (size_t i = 0; i < s->n_processes; i++)
 		s->tracked_processes += !s->processes[i].exited;
 }

@@ -197,7 +197,9 @@ struct snapshot {
 	bool pid_label;			    /* processes have series of their own */
 	struct snapshot_process *processes; /* by cost, then by operations, descending */
 	size_t n_processes;
-	uint32_t tracked_processes;    /* live ones among them */
+	size_t n_unlisted;	       /* that cost no more, and of which there are no rows */
+	uint32_t unlisted_live;	       /* live ones among these */
+	uint32_t tracked_processes;    /* all live ones */
 	struct snapshot_group *groups; /* likewise; (other), if any, is last */
 	size_t n_groups;
 	struct pipe_counts totals[PIPE_KINDS]; /* equals the sum over groups */
@@ -207,6 +209,7 @@ struct snapshot {
 	struct pipe_sizes sizes[PIPE_KINDS];
 	uint64_t unattributed_operations; /* those in (other) whose thread found no free slot */
 
+	uint64_t map_bytes; /* what all maps take of the kernel's memory; 0: none, or not known */
 	struct snapshot_map *maps;
 	size_t n_maps;
 	struct snapshot_loss *losses;
@@ -286,11 +289,19 @@ bool snapshot_saving(const struct snapshot *s, enum remedy remedy,
 /* The process with @pid; a live one before an exited one. NULL if there is none. */
 const struct snapshot_process *snapshot_find_process(const struct snapshot *s, uint32_t pid);
 
+/* Which processes a snapshot must list, for a row takes more memory than all else that is known of
+ * a process. */
+struct snapshot_wish {
+	size_t n_processes; /* so many, the costliest; SIZE_MAX: all */
+	uint32_t pid;	    /* and those with this id; 0: no such ones */
+};
+
 /*
- * How publishers get at the snapshot: the current one, with a reference for the caller. Returns 0
- * or -errno
+ * How publishers get at the snapshot: the current one, with a reference for the caller. It lists at
+ * least the processes that are wished for, and says how many it does not list. Returns 0 or -errno
  * (-ENOMEM, or what reading the maps gave).
  */
-typedef int (*snapshot_get_fn)(void *userdata, struct snapshot **ret_snapshot);
+typedef int (*snapshot_get_fn)(void *userdata, const struct snapshot_wish *wish,
+			       struct snapshot **ret_snapshot);
 
 #endif

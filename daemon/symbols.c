@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <bpf/btf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "symbols.h"
@@ -9,15 +11,12 @@
 #include "util.h"
 
 struct symbols {
+	char *btf_path, *kallsyms_path;
+	bool loaded;
 	struct btf *btf;
 	char *names; /* without BTF: "\nname\nname\n", functions of the kernel proper */
 	int error;   /* without either: why */
 };
-
-static void btf_freep(struct btf **btf)
-{
-	btf__free(*btf);
-}
 
 /* Takes the functions of the kernel proper: lines "ADDRESS t NAME" without a "[module]" behind. */
 static int names_read(const char *path, char **ret_names)
@@ -57,28 +56,37 @@ static int names_read(const char *path, char **ret_names)
 	return 0;
 }
 
+static int load(struct symbols *s)
+{
+	s->error = 0;
+	/* Asked first, so that libbpf has no reason to complain about an absent file. */
+	if (access(s->btf_path, R_OK) == 0)
+		s->btf = btf__parse_raw(s->btf_path);
+	if (!s->btf) {
+		s->error = names_read(s->kallsyms_path, &s->names);
+		if (s->error == -ENOMEM)
+			return -ENOMEM;
+	}
+	s->loaded = true;
+	return 0;
+}
+
 int symbols_open_at(const char *btf_path, const char *kallsyms_path, struct symbols **ret_symbols)
 {
-	_cleanup_(btf_freep) struct btf *btf = NULL;
-	struct symbols *s;
+	_cleanup_(symbols_freep) struct symbols *s = calloc(1, sizeof(*s));
+	int r;
 
-	/* Asked first, so that libbpf has no reason to complain about an absent file. */
-	if (access(btf_path, R_OK) == 0)
-		btf = btf__parse_raw(btf_path);
-	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	if (btf) {
-		s->btf = btf;
-		btf = NULL;
-	} else {
-		s->error = names_read(kallsyms_path, &s->names);
-		if (s->error == -ENOMEM) {
-			symbols_free(s);
-			return -ENOMEM;
-		}
-	}
+	s->btf_path = strdup(btf_path);
+	s->kallsyms_path = strdup(kallsyms_path);
+	if (!s->btf_path || !s->kallsyms_path)
+		return -ENOMEM;
+	r = load(s);
+	if (r < 0)
+		return r;
 	*ret_symbols = s;
+	s = NULL;
 	return 0;
 }
 
@@ -87,21 +95,35 @@ int symbols_open(struct symbols **ret_symbols)
 	return symbols_open_at("/sys/kernel/btf/vmlinux", "/proc/kallsyms", ret_symbols);
 }
 
+void symbols_unload(struct symbols *s)
+{
+	btf__free(s->btf);
+	free(s->names);
+	s->btf = NULL;
+	s->names = NULL;
+	s->loaded = false;
+}
+
 struct symbols *symbols_free(struct symbols *s)
 {
 	if (!s)
 		return NULL;
-	btf__free(s->btf);
-	free(s->names);
+	symbols_unload(s);
+	free(s->btf_path);
+	free(s->kallsyms_path);
 	free(s);
 	return NULL;
 }
 
 int symbols_has(void *userdata, const char *function)
 {
-	const struct symbols *s = userdata;
+	struct symbols *s = userdata;
 	char needle[258];
+	int r;
 
+	r = s->loaded ? 0 : load(s);
+	if (r < 0)
+		return r;
 	if (s->btf) {
 		int id = btf__find_by_name_kind(s->btf, function, BTF_KIND_FUNC);
 

@@ -14,6 +14,9 @@ int symbols_open(struct symbols **ret_symbols);
 int symbols_open_at(const char *btf_path, const char *kallsyms_path, struct symbols **ret_symbols);
 struct symbols *symbols_free(struct symbols *s);
 
+/* Gives back the memory, some 5 MB, until symbols_has() is asked again. */
+void symbols_unload(struct symbols *s);
+
 static inline void symbols_freep(struct symbols **s)
 {
 	symbols_free(*s);

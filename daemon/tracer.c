@@ -12,6 +12,7 @@
 #include <bpf/btf.h>
 
 #include "detachment.h"
+#include "map-memory.h"
 #include "pipewatch/wire.h"
 #include "pipewatch.skel.h"
 #include "spell.h"
@@ -37,6 +38,7 @@ _Static_assert((int)PROGRAMS == TRACER_PROGRAMS, "what others see");
 struct tracer {
 	struct pipewatch_bpf *skeleton;
 	uint32_t max_threads;
+	uint64_t map_bytes;
 	struct tracer_program programs[PROGRAMS];
 	bool wanted[PROGRAMS]; /* has a hook on this kernel and has not failed to load */
 	char *logs[PROGRAMS];  /* the verifier's, LOG_BYTES each */
@@ -143,7 +145,7 @@ static int skeleton_open(struct tracer *t)
 	if (!t->skeleton)
 		return -errno;
 
-	t->skeleton->rodata->wake_at_exited = t->max_threads / 4 + 1;
+	t->skeleton->rodata->wake_at_exited = t->max_threads / 16 + 1;
 	r = bpf_map__set_max_entries(t->skeleton->maps.claims, t->max_threads);
 	if (r < 0)
 		return r;
@@ -171,7 +173,7 @@ int tracer_open(uint32_t max_threads, struct tracer **ret_tracer)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	t->max_threads = max_threads;
+	t->max_threads = max_threads < WIRE_SLOTS ? max_threads : WIRE_SLOTS;
 	for (int p = 0; p < PROGRAMS; p++) {
 		t->logs[p] = calloc(1, LOG_BYTES);
 		if (!t->logs[p])
@@ -237,8 +239,10 @@ int tracer_load(struct tracer *t)
 
 	for (;;) {
 		r = pipewatch_bpf__load(t->skeleton);
-		if (r >= 0)
+		if (r >= 0) {
+			t->map_bytes = map_memory_bytes(t->skeleton->obj);
 			return 0;
+		}
 		refused = program_refused(t);
 		if (refused < 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
 			return r;
@@ -290,7 +294,8 @@ static void own_operations(const struct tracer *t, uint64_t ret[WIRE_DIRECTIONS]
 
 	memset(ret, 0, WIRE_DIRECTIONS * sizeof(*ret));
 	for (int probe = 0; probe < WIRE_PROBES; probe++) {
-		const struct wire_slot *slot = &t->skeleton->bss->slots[(tid + probe) % WIRE_SLOTS];
+		uint32_t index = (tid + probe * WIRE_STRIDE) % WIRE_SLOTS;
+		const struct wire_slot *slot = &t->skeleton->bss->slots[index];
 
 		if (slot->key != tid)
 			continue;
@@ -548,6 +553,7 @@ int tracer_fill(const struct tracer *t, const double run_seconds[2], struct snap
 	loss = snapshot_add_loss(s);
 	if (!loss)
 		return -ENOMEM;
+	s->map_bytes += t->map_bytes;
 	loss->reason = "recursion";
 	loss->updates = lost;
 	s->reads_missing = !counts_reads(t);

@@ -24,8 +24,12 @@
  * maps at most. */
 #define WIRE_SLOTS 16384
 
-/* How far from its own place a thread may look for a slot. */
+/*
+ * A thread whose own place is taken looks for a slot in others, all over the table: those who stay
+ * have thread ids in a row, and next to a taken place there is hardly ever a free one.
+ */
 #define WIRE_PROBES 16
+#define WIRE_STRIDE 1023
 
 /* A key is a thread id (at most 2^22) with these bits. */
 #define WIRE_KEY_FIFO	(1u << 30)

@@ -275,7 +275,7 @@ static unsigned int count_left(struct sampler *s, struct sums *sums)
 {
 	unsigned int n = 0;
 
-	if (sampler_read(s, end, sums) < 0 || sampler_read(s, count, &n) < 0)
+	if (sampler_read(s, NULL, end, sums) < 0 || sampler_read(s, NULL, count, &n) < 0)
 		die("sampler_read");
 	return n;
 }
@@ -396,7 +396,7 @@ int main(int argc, char **argv)
 	taken = sampler_taken(s);
 	seconds = sampler_seconds(s);
 	sums.tgid = pid;
-	r = sampler_read(s, add, &sums);
+	r = sampler_read(s, NULL, add, &sums);
 	if (r < 0) {
 		errno = -r;
 		die("sampler_read");

@@ -181,11 +181,13 @@ static void make_known(struct snapshot *s)
 		add_known(s, i);
 }
 
-static int get_snapshot(void *userdata, struct snapshot **ret_snapshot)
+static int get_snapshot(void *userdata, const struct snapshot_wish *wish,
+			struct snapshot **ret_snapshot)
 {
 	struct server *server = userdata;
 	struct snapshot *s;
 
+	(void)wish; /* it always lists all */
 	if (server->error)
 		return -server->error;
 	s = snapshot_new();
@@ -264,7 +266,7 @@ static void obey(struct server *server, char *line)
 		server->state = strcmp(word, "running") ? STATE_DEGRADED : STATE_RUNNING;
 		snprintf(server->reason, sizeof(server->reason), "%s", rest);
 	} else if (!strcmp(verb, "changed")) {
-		if (get_snapshot(server, &s) >= 0)
+		if (get_snapshot(server, &(struct snapshot_wish){}, &s) >= 0)
 			bus_states_changed(server->bus, s);
 		snapshot_unref(s);
 	} else if (!strcmp(verb, "counting") && word) {

@@ -113,7 +113,7 @@ rule_wire() {
 
 rule bpf "libbpf is used where the kernel is spoken to"
 rule_bpf() {
-	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|symbols\.c|run-time\.c|service\.c|options\.c'
+	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|map-memory\.c|symbols\.c|run-time\.c|service\.c|options\.c'
 }
 
 publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|metric\.c|describe\.c|accept\.c'
@@ -135,9 +135,9 @@ rule arrows "the layers below the service are known to it alone"
 rule_arrows() {
 	only 'collector\.h' 'collector\.c|counting\.c'
 	only 'tracer\.h' 'tracer\.c|collector\.c|counting\.c'
-	only 'accounts-books\.h' 'accounts\.c|accounts-fill\.c'
+	only 'accounts-books\.h' 'accounts(-[a-z]+)?\.c'
 	# What was sampled is booked as what was counted is.
-	only 'accounts\.h' 'accounts\.c|accounts-fill\.c|lifetime\.c|collector\.c|counting\.c|sampling\.c|measurement[a-z-]*\.[ch]'
+	only 'accounts\.h' 'accounts(-[a-z]+)?\.c|lifetime\.c|collector\.c|counting\.c|sampling\.c|measurement[a-z-]*\.[ch]'
 	only 'cgroups\.h' 'cgroups\.c|collector\.c|counting\.c|sampling\.c|measurement[a-z-]*\.[ch]'
 	only 'counting\.h' 'counting\.c|measurement[a-z-]*\.[ch]'
 	only 'lifetime\.h' 'lifetime\.c|measurement[a-z-]*\.[ch]'
@@ -154,7 +154,7 @@ rule_arrows() {
 
 rule pure "the model needs neither libbpf nor systemd nor HTTP"
 rule_pure() {
-	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling|governor|observer|cpu-time|watchers|extrapolation)\.c ' |
+	includes | grep -E '^(snapshot|name|pipe|exposition[a-z-]*|metric|accept|page|config[a-z-]*|dropin|accounts(-[a-z]+)?|sparse-sizes|process|cgroups|bus-states|verdict|trial|log|cost|estimate|ab|rounds|own-pipe|histogram|burst-sum|kallsyms|calibration|sampling|governor|observer|cpu-time|watchers|extrapolation)\.c ' |
 		grep -E ' .*/(bpf|systemd)/| .*microhttpd\.h'
 }
 

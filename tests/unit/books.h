@@ -52,13 +52,18 @@ static inline void amount(uint64_t n, struct pipe_counts *ret_counts, struct pip
 	ret_sizes->writes[3] = 2 * n;
 }
 
-static inline void book(struct accounts *a, struct account *p, enum pipe_kind pipe, uint64_t n)
+static inline int try_book(struct accounts *a, struct account *p, enum pipe_kind pipe, uint64_t n)
 {
 	struct pipe_counts counts;
 	struct pipe_sizes sizes;
 
 	amount(n, &counts, &sizes);
-	account_book(a, p, pipe, &counts, &sizes);
+	return account_book(a, p, pipe, &counts, &sizes);
+}
+
+static inline void book(struct accounts *a, struct account *p, enum pipe_kind pipe, uint64_t n)
+{
+	assert_int_equal(try_book(a, p, pipe, n), 0);
 }
 
 static inline void book_other(struct accounts *a, enum pipe_kind pipe, uint64_t n)
@@ -70,12 +75,14 @@ static inline void book_other(struct accounts *a, enum pipe_kind pipe, uint64_t 
 	accounts_book_other(a, pipe, &counts, &sizes);
 }
 
+static const struct snapshot_wish all = { .n_processes = SIZE_MAX };
+
 static inline struct snapshot *view_by(struct accounts *a, bool pid_label)
 {
 	struct snapshot *s = snapshot_new();
 
 	assert_non_null(s);
-	assert_int_equal(accounts_fill(a, BOOT_USEC, pid_label, s), 0);
+	assert_int_equal(accounts_fill(a, BOOT_USEC, pid_label, &all, s), 0);
 	snapshot_finish(s);
 	return s;
 }

@@ -44,10 +44,14 @@ static inline uint64_t now_usec(void)
 	return ts.tv_sec * UINT64_C(1000000) + ts.tv_nsec / 1000;
 }
 
-static inline int get_snapshot(void *userdata, struct snapshot **ret_snapshot)
+static inline int get_snapshot(void *userdata, const struct snapshot_wish *wish,
+			       struct snapshot **ret_snapshot)
 {
 	struct server *s = userdata;
 
+	/* What HTTP serves is of groups. */
+	assert_int_equal(wish->n_processes, 0);
+	assert_int_equal(wish->pid, 0);
 	s->n_gets++;
 	if (s->get_error < 0)
 		return s->get_error;

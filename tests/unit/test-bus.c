@@ -17,9 +17,10 @@
 
 #define ABSENT "unix:path=/nonexistent/pipewatch/bus"
 
-static int get_nothing(void *userdata, struct snapshot **ret_snapshot)
+static int get_nothing(void *userdata, const struct snapshot_wish *wish,
+		       struct snapshot **ret_snapshot)
 {
-	(void)userdata, (void)ret_snapshot;
+	(void)userdata, (void)wish, (void)ret_snapshot;
 	return -ENODATA;
 }
 

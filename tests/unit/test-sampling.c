@@ -62,12 +62,18 @@ int sampler_refresh(struct sampler *s)
 	return s->refresh_error;
 }
 
-int sampler_read(struct sampler *s, void (*each)(const struct sampler_process *p, void *userdata),
-		 void *userdata)
+int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each, void *userdata)
 {
+	(void)known;
 	for (size_t i = 0; i < s->n; i++)
 		each(&s->processes[i], userdata);
 	return s->read_error;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	(void)s;
+	return 0;
 }
 
 bool sampler_sees(const struct sampler *s, enum update_kind kind)
