@@ -28,7 +28,7 @@ struct bus_manager {
 	void *userdata;
 	struct snapshot *current;	 /* of the message being handled; NULL until asked for */
 	const struct snapshot *telling;	 /* of the signal being sent, else NULL */
-	struct bus_states *known_states; /* NULL as long as nobody can know any */
+	struct bus_states *known_states; /* as told last or read first; NULL: neither yet */
 	size_t waiting_bytes;		 /* of replies since the write queue was last seen empty */
 };
 
@@ -548,11 +548,16 @@ int bus_manager_tell_states(struct bus_manager *m, sd_bus *bus, const struct sna
 	size_t n;
 	int r;
 
-	if (!m->known_states)
-		return 0;
 	r = bus_states_new(s, &states);
 	if (r < 0)
 		return r;
+	if (!m->known_states) {
+		/* Nothing has changed for anybody yet; from here on it does, also for who only
+		 * listens. */
+		m->known_states = states;
+		states = NULL;
+		return 0;
+	}
 	n = bus_states_diff(m->known_states, states, names);
 	if (!n)
 		return 0;
