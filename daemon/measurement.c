@@ -185,10 +185,13 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 		sampling_start(m);
 	else if (mode == MODE_OFF)
 		sampling_stop(m, "The mode is off: nothing is sampled.");
-	if (mode_counts(mode) && start(m) >= 0 && m->counting)
+	if (mode_counts(mode) && start(m) >= 0 && m->counting) {
 		counting_set_period(m->counting, m->choice.period_seconds * 1e6);
-	else
+		/* At once, for what is told of the change. */
+		counting_step(m->counting, &(uint64_t){ 0 });
+	} else {
 		counting_stop(m);
+	}
 	if (m->calibration && mode == MODE_OFF)
 		calibration_unload(m->calibration);
 	else if (m->calibration && !m->counting)
