@@ -37,7 +37,7 @@ static int effective_drop(void)
 
 int privilege_drop(bool reattaches, privilege_works_fn works, void *userdata)
 {
-	bool keep_bpf, keep_perfmon;
+	bool keep_bpf, keep_perfmon, keep_ptrace;
 	int r;
 
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
@@ -50,11 +50,14 @@ int privilege_drop(bool reattaches, privilege_works_fn works, void *userdata)
 	keep_bpf = (reattaches || !works(userdata)) &&
 		   capng_have_capability(CAPNG_PERMITTED, CAP_BPF);
 	keep_perfmon = reattaches && capng_have_capability(CAPNG_PERMITTED, CAP_PERFMON);
+	keep_ptrace = capng_have_capability(CAPNG_PERMITTED, CAP_SYS_PTRACE);
 
 	capng_clear(CAPNG_SELECT_CAPS);
 	if (keep_bpf)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_BPF);
 	if (keep_perfmon)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_PERFMON);
+	if (keep_ptrace)
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_SYS_PTRACE);
 	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : input_drop();
 }
