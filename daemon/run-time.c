@@ -26,3 +26,16 @@ int run_time_read(int program_fd, uint64_t *ret_runs, double *ret_seconds)
 	*ret_seconds = info.run_time_ns / 1e9;
 	return 0;
 }
+
+int run_time_missed(int program_fd, uint64_t *ret_runs)
+{
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(program_fd, &info, &size) < 0)
+		return -errno;
+	if (size < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(info.recursion_misses))
+		return -EOPNOTSUPP;
+	*ret_runs = info.recursion_misses;
+	return 0;
+}

@@ -23,4 +23,11 @@ int run_time_enable(void);
  */
 int run_time_read(int program_fd, uint64_t *ret_runs, double *ret_seconds);
 
+/*
+ * Runs that the kernel skipped, because on that CPU another task was inside the same program: it
+ * can be preempted there where the kernel itself is preemptible. Returns 0; -EOPNOTSUPP where the
+ * kernel skips none and does not count them (before 5.12); or -errno.
+ */
+int run_time_missed(int program_fd, uint64_t *ret_runs);
+
 #endif

@@ -15,6 +15,7 @@
 #include "map-memory.h"
 #include "pipewatch/wire.h"
 #include "pipewatch.skel.h"
+#include "run-time.h"
 #include "spell.h"
 #include "util.h"
 
@@ -48,17 +49,17 @@ struct tracer {
 	struct detachment detachment;
 };
 
-static struct bpf_program *program_of(struct tracer *t, enum program program)
+static struct bpf_program *program_of(const struct pipewatch_bpf *skeleton, enum program program)
 {
 	switch (program) {
-	case PROGRAM_EXIT: return t->skeleton->progs.process_exit;
-	case PROGRAM_FREE: return t->skeleton->progs.process_free;
-	case PROGRAM_EXEC: return t->skeleton->progs.process_exec;
-	case PROGRAM_RENAME: return t->skeleton->progs.process_rename;
-	case PROGRAM_MOVE: return t->skeleton->progs.process_move;
-	case PROGRAM_CGROUP: return t->skeleton->progs.cgroup_made;
-	case PROGRAM_READ: return t->skeleton->progs.pipe_read_exit;
-	default: return t->skeleton->progs.pipe_write_exit;
+	case PROGRAM_EXIT: return skeleton->progs.process_exit;
+	case PROGRAM_FREE: return skeleton->progs.process_free;
+	case PROGRAM_EXEC: return skeleton->progs.process_exec;
+	case PROGRAM_RENAME: return skeleton->progs.process_rename;
+	case PROGRAM_MOVE: return skeleton->progs.process_move;
+	case PROGRAM_CGROUP: return skeleton->progs.cgroup_made;
+	case PROGRAM_READ: return skeleton->progs.pipe_read_exit;
+	default: return skeleton->progs.pipe_write_exit;
 	}
 }
 
@@ -151,7 +152,7 @@ static int skeleton_open(struct tracer *t)
 		return r;
 
 	for (int p = 0; p < PROGRAMS; p++) {
-		struct bpf_program *program = program_of(t, p);
+		struct bpf_program *program = program_of(t->skeleton, p);
 
 		r = bpf_program__set_autoload(program, t->wanted[p]);
 		if (r >= 0 && t->wanted[p] && p >= PROGRAM_READ)
@@ -260,13 +261,14 @@ int tracer_load(struct tracer *t)
 	}
 }
 
-static int program_attach(struct tracer *t, enum program program)
+static int program_attach(struct tracer *t, const struct pipewatch_bpf *skeleton,
+			  enum program program)
 {
 	struct bpf_link *link;
 
 	if (!t->wanted[program])
 		return -ENOENT;
-	link = bpf_program__attach(program_of(t, program));
+	link = bpf_program__attach(program_of(skeleton, program));
 	if (!link) {
 		int error = errno;
 
@@ -400,6 +402,52 @@ static void pause_end(struct tracer *t)
 	spell_end(&t->attached, detachment_end_usec(&t->detachment));
 }
 
+static int maps_share(const struct pipewatch_bpf *from, struct pipewatch_bpf *to)
+{
+	struct bpf_map *const maps[][2] = {
+		{ from->maps.claims, to->maps.claims },
+		{ from->maps.wake, to->maps.wake },
+		{ from->maps.cgroup_paths, to->maps.cgroup_paths },
+		{ from->maps.bss, to->maps.bss },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(maps) && r >= 0; i++)
+		r = bpf_map__reuse_fd(maps[i][1], bpf_map__fd(maps[i][0]));
+	return r;
+}
+
+/*
+ * Before f3a95075549e ("bpf: Allow trampoline re-attach for tracing and lsm programs", 5.13) a
+ * program can be attached once: another one of the same takes its place, on the same maps.
+ */
+static int counting_renew(struct tracer *t)
+{
+	struct pipewatch_bpf *fresh = pipewatch_bpf__open();
+	int r;
+
+	if (!fresh)
+		return -errno;
+	fresh->rodata->wake_at_exited = t->skeleton->rodata->wake_at_exited;
+	r = maps_share(t->skeleton, fresh);
+	for (int p = 0; p < PROGRAMS && r >= 0; p++) {
+		bool wanted = p >= PROGRAM_READ && t->wanted[p];
+
+		r = bpf_program__set_autoload(program_of(fresh, p), wanted);
+		if (r >= 0 && wanted)
+			r = bpf_program__set_attach_target(program_of(fresh, p), 0,
+							   t->programs[p].hook);
+	}
+	if (r >= 0)
+		r = pipewatch_bpf__load(fresh);
+	for (int p = PROGRAM_READ; p < PROGRAMS && r >= 0; p++)
+		if (t->wanted[p])
+			r = program_attach(t, fresh, p);
+	/* The links keep what they need. */
+	pipewatch_bpf__destroy(fresh);
+	return r;
+}
+
 int tracer_resume(struct tracer *t)
 {
 	int r = 0;
@@ -410,7 +458,9 @@ int tracer_resume(struct tracer *t)
 	spell_begin(&t->attached, monotonic_usec());
 	for (int p = PROGRAM_READ; p < PROGRAMS && r >= 0; p++)
 		if (t->wanted[p])
-			r = program_attach(t, p);
+			r = program_attach(t, t->skeleton, p);
+	if (r == -ENOENT)
+		r = counting_renew(t);
 	t->paused = false;
 	if (r < 0)
 		tracer_pause(t);
@@ -449,7 +499,7 @@ int tracer_attach(struct tracer *t)
 			program_fail(t, p, "not attached, since process_exit could not be");
 			continue;
 		}
-		r = program_attach(t, p);
+		r = program_attach(t, t->skeleton, p);
 		if (r < 0 && first == 0)
 			first = r;
 	}
@@ -469,10 +519,9 @@ const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret
 void tracer_counting_fds(const struct tracer *t, int ret_fds[2])
 {
 	for (int i = 0; i < 2; i++)
-		ret_fds[i] =
-			t->programs[PROGRAM_READ + i].attached
-				? bpf_program__fd(program_of((struct tracer *)t, PROGRAM_READ + i))
-				: -1;
+		ret_fds[i] = t->programs[PROGRAM_READ + i].attached
+				     ? bpf_program__fd(program_of(t->skeleton, PROGRAM_READ + i))
+				     : -1;
 }
 
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret)
@@ -487,23 +536,9 @@ void tracer_memory(const struct tracer *t, struct tracer_memory *ret)
 	};
 }
 
-/*
- * Runs that the kernel skipped, because on that CPU another task was inside the same program: it
- * can be preempted there where the kernel itself is preemptible. Returns 0; -EOPNOTSUPP where the
- * kernel skips none and does not count them (before 5.12).
- */
 static int program_missed(const struct tracer *t, int p, uint64_t *ret_missed)
 {
-	struct bpf_prog_info info = {};
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(program_of((struct tracer *)t, p)), &info,
-				   &size) < 0)
-		return -errno;
-	if (size < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(info.recursion_misses))
-		return -EOPNOTSUPP;
-	*ret_missed = info.recursion_misses;
-	return 0;
+	return run_time_missed(bpf_program__fd(program_of(t->skeleton, p)), ret_missed);
 }
 
 void tracer_missed(const struct tracer *t, uint64_t ret_runs[TRACER_PROGRAMS])
