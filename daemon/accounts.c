@@ -488,7 +488,7 @@ void accounts_expire(struct accounts *a, uint64_t now_usec)
 	DL_FOREACH_SAFE(a->closed, p, next)
 	{
 		if (a->n_closed <= CLOSED_MAX &&
-		    now_usec - p->closed_usec < SNAPSHOT_EXITED_SEC * UINT64_C(1000000))
+		    p->closed_usec + SNAPSHOT_EXITED_SEC * UINT64_C(1000000) > now_usec)
 			break;
 		if (p->holds)
 			continue;

@@ -489,14 +489,13 @@ uint64_t measurement_step(struct measurement *m)
 
 int measurement_collect(struct measurement *m, bool wake)
 {
-	uint64_t now_usec = monotonic_usec();
 	int r = 0;
 
 	if (m->counting)
 		r = counting_collect(m->counting, wake);
 	if (r >= 0 && m->sampling)
-		r = sampling_collect(m->sampling, now_usec);
-	lifetime_check(&m->lifetime, now_usec);
+		r = sampling_collect(m->sampling, monotonic_usec());
+	lifetime_check(&m->lifetime, monotonic_usec());
 	return r;
 }
 
