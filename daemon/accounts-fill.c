@@ -152,9 +152,8 @@ static int processes_fill(struct accounts *a, uint64_t boot_usec, const struct s
 	}
 	for (p = a->by_key; p && r >= 0; p = p->hh.next) {
 		n_live += !p->closed;
-		if (!ranked)
-			r = account_fill(p, boot_usec, s);
-		else if (wish->pid && p->key.tgid == wish->pid && !accounts_ranked(ranked, n, p))
+		if (!ranked ||
+		    (wish->pid && p->key.tgid == wish->pid && !accounts_ranked(ranked, n, p)))
 			r = account_fill(p, boot_usec, s);
 	}
 	if (r < 0)

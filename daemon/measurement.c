@@ -120,7 +120,8 @@ static void facts_gather(const struct measurement *m, uint64_t now_usec, struct 
 		.operations_per_second = m->operations_per_second,
 		.operation_seconds = m->cost.operation.seconds,
 		.counting_seconds = m->cost.counting.seconds,
-		.other_seconds = observer_other(m->observer),
+		/* The share of bursts is theirs, taken or not. */
+		.other_seconds = observer_other(m->observer) + BURSTS_SHARE * m->choice.allowed,
 		.budget_ratio = m->setup.budget_ratio,
 		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
 		.window_seconds = COUNTING_WINDOW_SECONDS,

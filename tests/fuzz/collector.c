@@ -180,7 +180,9 @@ static void run(struct world *w, struct accounts *accounts, struct collector *co
 		write_round(w, in);
 		expect_round(w);
 		collector_collect(collector, round * 100000);
-		FUZZ_CHECK(s && accounts_fill(accounts, 1700000000000000, false, s) == 0);
+		FUZZ_CHECK(s && accounts_fill(accounts, 1700000000000000, false,
+					      &(struct snapshot_wish){ .n_processes = SIZE_MAX },
+					      s) == 0);
 		FUZZ_CHECK(collector_fill(collector, s) == 0);
 		snapshot_finish(s);
 		check_snapshot(w, s);

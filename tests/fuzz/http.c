@@ -26,10 +26,12 @@ struct server {
 	socklen_t address_size;
 };
 
-static int get_snapshot(void *userdata, struct snapshot **ret_snapshot)
+static int get_snapshot(void *userdata, const struct snapshot_wish *wish,
+			struct snapshot **ret_snapshot)
 {
 	struct server *server = userdata;
 
+	(void)wish;
 	*ret_snapshot = snapshot_ref(server->snapshot);
 	return 0;
 }

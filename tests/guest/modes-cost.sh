@@ -35,8 +35,8 @@ turns() {
 	awk '{ print $2 }' "/tmp/$1"
 }
 
-# estimated COMM: its reads and writes, each within three standard errors, which are at most three
-# quarters of it: it saw a few windows.
+# estimated COMM: its reads and writes, each within three standard errors, which are at most half as
+# much again: it saw a window or two.
 # What was lost may be anybody's.
 estimated() {
 	labels="{unit=\"\",comm=\"$1\",pipe=\"anonymous\"}"
@@ -49,7 +49,7 @@ estimated() {
 				away = n > truth ? n - truth : truth - n
 				exit !(n ~ /^[0-9]+$/ && e > 0 && away <= 3 * e)
 			}'
-		ok "$1: $kind: of at most 75 %" awk -v n="$counted" -v e="$error" 'BEGIN { exit !(e > 0 && e <= 0.75 * n) }'
+		ok "$1: $kind: of at most 150 %" awk -v n="$counted" -v e="$error" 'BEGIN { exit !(e > 0 && e <= 1.5 * n) }'
 	done
 }
 
@@ -138,8 +138,9 @@ own=$(awk -v before="$before" -v now="$(observed)" -v seconds=$seconds 'BEGIN { 
 echo "# auto: $own % by what the observer charges, $(metric pipewatch_observer_overhead_ratio) of operations lately"
 ok "auto: what is charged is what it costs, within 0.5 %" awk -v a="$own" -v b="$percent" \
 	'BEGIN { exit !(a - b <= 0.5 && b - a <= 0.5) }'
-ok "auto: so is the overhead, within 0.7 %" awk -v a="$(metric pipewatch_observer_overhead_ratio)" -v b="$percent" \
-	'BEGIN { exit !(a ~ /^[0-9.]+$/ && a * 100 - b <= 0.7 && b - a * 100 <= 0.7) }'
+# Of the last ten seconds, with a window in them or without, or with two.
+ok "auto: so is the overhead, within 2.5 %" awk -v a="$(metric pipewatch_observer_overhead_ratio)" -v b="$percent" \
+	'BEGIN { exit !(a ~ /^[0-9.]+$/ && a * 100 - b <= 2.5 && b - a * 100 <= 2.5) }'
 echo "# coverage $(metric pipewatch_coverage_ratio)"
 ok "coverage is published" awk -v c="$(metric pipewatch_coverage_ratio)" 'BEGIN { exit !(c > 0.01 && c < 0.1) }'
 
@@ -158,8 +159,12 @@ fi
 is "who runs between windows is not seen" "$(counts between anonymous)" "$nothing"
 ok "but bounded" awk -v most="$(metric pipewatch_unseen_operations)" 'BEGIN { exit !(most > 10 && most < 1000) }'
 
-sleep 30
-scrape
+# After the next window, and ten seconds.
+tries=0
+until scrape && [ "$(mode)" = exact ] || [ $tries -ge 90 ]; do
+	tries=$((tries + 1))
+	sleep 1
+done
 is "idle again: mode, coverage" "$(mode), $(metric pipewatch_coverage_ratio)" "exact, 1"
 estimated busy
 estimated tenth

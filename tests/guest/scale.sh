@@ -13,7 +13,7 @@ short=${PIPEWATCH_SHORT:-2500}
 
 # As much as ten thousand of them may take is 60 million and 16 MiB; of the latter 11.5 are without any.
 instructions=$((60000000 / 10000 * live))
-kib=$((11776 + 4608 * live / 10000))
+kib=$((13312 + 3072 * live / 10000))
 second=3000000 # a thousandth of a processor
 
 plan 17
@@ -69,9 +69,10 @@ ok "a scrape with $live live processes takes $whole instructions, at most $instr
 ok "with half of them it takes $half: no more than in proportion" [ $((10 * whole)) -le $((22 * half)) ]
 ok "idle, it takes $idle a second, at most $second" [ "$idle" -le $second ]
 ok "it has $resident_1 KiB resident, at most $kib" [ "$resident_1" -le "$kib" ]
-# Pages of libraries come and go by 64 KiB. An account kept for each of the short ones would be 700.
-ok "and $resident_2 after another round: no more but for pages of code" \
-	[ "$resident_2" -le $((resident_1 + 256)) ]
+# Pages of libraries come and go by 64 KiB, a burst may be loaded in between, and a thousand ended
+# processes are kept for a minute.
+ok "and $resident_2 after another round: no more but for that" \
+	[ "$resident_2" -le $((resident_1 + 768)) ]
 is "no file is left open" "$descriptors_2" "$descriptors_1"
 is "the limit of the unit was never met" "$(limits_hit)" 0
 is "live ones are counted" "$(at live total pipewatch_pipe_writes_total)" "$live"

@@ -47,7 +47,7 @@ static void test_all_of_it(void **state)
 	assert_int_equal(size, 10 * LINES);
 	assert_int_equal(strlen(data), size);
 	for (int i = 0; i < LINES; i++) {
-		char line[16];
+		char line[24];
 
 		snprintf(line, sizeof(line), "line %04d\n", i);
 		assert_memory_equal(data + (size_t)10 * i, line, 10);
