@@ -17,6 +17,10 @@
 /* Bursts may take that share of what is allowed. */
 #define BURSTS_SHARE 0.2
 
+/* Less than that share of a window's operations by samples, a few dozen of them, is another load.
+ */
+#define SAMPLED_RATIO_MIN 0.25
+
 /* Before there was a burst: for how long its programs are attached, loading and trying out
  * included, and how many times as much as counting they add to an operation. */
 #define BURST_EXPECTED_SECONDS	 2
@@ -329,17 +333,23 @@ static double rate_find(struct measurement *m, double seconds)
 {
 	double pipe_cpu = accounts_pipe_cpu(m->accounts), sampled = pipe_cpu - m->pipe_cpu_seconds;
 	uint64_t operations = accounts_operations(m->accounts), booked = operations - m->operations;
+	double window;
 
 	m->operations = operations;
 	m->pipe_cpu_seconds = pipe_cpu;
-	/* Before the first window it is what it was before. */
-	if (m->counting && counting_in_windows(m->counting))
-		return counting_window_rate(m->counting) >= 0 ? counting_window_rate(m->counting)
-							      : m->operations_per_second;
-	if (m->counting)
+	if (m->counting && !counting_in_windows(m->counting))
 		return booked / seconds;
+
 	/* What is sampled is the time within the pipe's functions, most of an operation. */
-	return m->cost.operation.known ? sampled / m->cost.operation.seconds / seconds : 0;
+	sampled = m->cost.operation.known ? sampled / m->cost.operation.seconds / seconds : 0;
+	if (!m->counting)
+		return sampled;
+	/* Before the first window it is what it was before. */
+	window = counting_window_rate(m->counting);
+	if (window < 0)
+		window = m->operations_per_second;
+	/* That a load has ended is seen by samples sooner than by the next window. */
+	return m->sampling && sampled < SAMPLED_RATIO_MIN * window ? sampled : window;
 }
 
 /* What a burst costs everybody while its programs are attached, on top of our own time. Before
