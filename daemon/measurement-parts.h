@@ -37,6 +37,7 @@ struct measurement {
 	/* As of the last change: the figures in it move all the time, which is no change of state.
 	 */
 	char mode_reason[256];
+	bool reason_measured;  /* it knows what counting costs */
 	bool counted;	       /* something has been, at some time */
 	bool interrupted;      /* not all of the time everything */
 	int refused;	       /* exit code: counting is out of the question */

@@ -216,8 +216,11 @@ static void mode_choose(struct measurement *m)
 
 		facts_gather(m, monotonic_usec(), &facts);
 		governor_choose(m->governor, &facts, &m->choice);
-		if (m->choice.mode != before || !m->mode_reason[0])
+		if (m->choice.mode != before || !m->mode_reason[0] ||
+		    m->reason_measured != m->cost.counting.known) {
 			memcpy(m->mode_reason, m->choice.reason, sizeof(m->mode_reason));
+			m->reason_measured = m->cost.counting.known;
+		}
 		choice_apply(m, before);
 		if (!mode_counts(m->choice.mode) || m->counting)
 			break;

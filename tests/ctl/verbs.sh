@@ -57,7 +57,7 @@ bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
 print(len(bad), end="")'
 }
 
-plan 81
+plan 86
 start_bus ''
 start_service
 : > "$answers/manner"
@@ -65,13 +65,17 @@ cp "$golden/metrics.txt" "$answers/"
 
 # ---- texts ----
 
-for recorded in full burst old uncounted; do
+# The last one is a real daemon's, on Debian 12 with a pipeline of a shell.
+for recorded in full burst old uncounted recorded; do
 	verb status $recorded status
 	verb list $recorded list
 done
 verb groups full groups
 verb remedies burst remedies
 verb remedies old remedies
+verb groups recorded groups
+verb remedies recorded remedies
+verb show recorded show "$(python3 -c "import json; print(json.load(open('$golden/recorded.json'))['processes'][0]['pid'])")"
 verb show full show 4294967295
 verb show burst show 186
 verb top full top -n 1 -d 0.1
