@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "burst-pairs.h"
 #include "burst-sum.h"
+#include "cpu-seconds.h"
 #include "own-pipe.h"
+#include "sysfs.h"
 #include "util.h"
 
 #define CALIBRATION_RUNS 256
@@ -30,6 +31,9 @@
 /* Where a clock stands still between two reads, the longest step that still averages out. */
 #define STEP_NS_MAX 100.0
 
+/* As long as two figures are within so many standard errors, neither is the larger one. */
+#define DOUBT_ERRORS 3
+
 /* And the longest that reading it may take, even where our own pipes seem slower or do not tell: no
  * update takes longer. */
 #define CLOCK_NS_MAX 200.0
@@ -39,6 +43,7 @@ struct burst {
 	struct burst_pairs *pairs;
 	struct own_pipe own[PIPE_KINDS];
 	struct burst_cost cost; /* as calibrated at the start */
+	double clock_error_ns;	/* of cost.clock_ns; one standard error */
 	/* Why a part of a call cannot be timed; "": it can. */
 	char no_part[BURST_CALLS][BURST_PARTS][128];
 	uint64_t missed;      /* before this window */
@@ -109,6 +114,7 @@ static int calibrate_clock(struct burst *b)
 	cost_figure_average(clock_ns, CALIBRATION_RUNS, &clock);
 	cost_figure_average(calls_ns, CALIBRATION_RUNS, &calls);
 	b->cost.clock_ns = clock.seconds;
+	b->clock_error_ns = clock.error_seconds;
 	/* The last reading of the clock is in it. A coarse clock may make that more than all. */
 	b->cost.call_ns = calls.seconds - clock.seconds / BURST_REPEAT;
 	if (b->cost.call_ns < 0)
@@ -340,33 +346,29 @@ static void window_cost(const struct burst *b, struct burst_cost *ret)
 	ret->call_ns *= m.mean_ns / b->cost.pair_ns;
 }
 
-/* What our own pipes took for the dearest kind of update when no time changed, or what no update
- * takes. */
-static double update_ns_max(const struct burst *b)
+/* What our own pipes took for the dearest kind of update when no time changed, with its standard
+ * error, or what no update takes. */
+static double update_ns_max(const struct burst *b, double *ret_error_ns)
 {
 	double ns = 0;
 
+	*ret_error_ns = 0;
 	for (int pipe = 0; pipe < BURST_PIPES; pipe++) {
 		for (int call = BURST_ATIME; call <= BURST_CMTIME; call++) {
 			const struct histogram *spans = b->times.histograms[BURST_OWN][pipe][call];
 			struct histogram_mean m;
 
 			histogram_mean(&spans[BURST_PLAIN], EMPTY_OUTLIER_MEDIANS, &m);
-			if (m.count >= BURST_CALLS_MIN && m.mean_ns - b->cost.pair_ns > ns)
-				ns = m.mean_ns - b->cost.pair_ns;
+			if (m.count < BURST_CALLS_MIN || m.mean_ns - b->cost.pair_ns <= ns)
+				continue;
+			ns = m.mean_ns - b->cost.pair_ns;
+			*ret_error_ns = hypot(m.error_ns, b->cost.pair_error_ns);
 		}
 	}
-	return ns > 0 && ns < CLOCK_NS_MAX ? ns : CLOCK_NS_MAX;
-}
-
-static void clocksource_read(char *ret, size_t size)
-{
-	_cleanup_(fclosep) FILE *f =
-		fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-
-	if (!f || !fgets(ret, (int)size, f))
-		snprintf(ret, size, "(unknown)");
-	ret[strcspn(ret, "\n")] = '\0';
+	if (ns > 0 && ns < CLOCK_NS_MAX)
+		return ns;
+	*ret_error_ns = 0;
+	return CLOCK_NS_MAX;
 }
 
 __attribute__((format(printf, 4, 5))) static int fail(int error, char *ret_reason, size_t size,
@@ -386,7 +388,7 @@ int burst_new(const char *const *directories, const atomic_bool *stop, char *ret
 	_cleanup_(burst_freep) struct burst *b = calloc(1, sizeof(*b));
 	char clocksource[32];
 	const char *failed;
-	double update_ns;
+	double update_ns, error_ns;
 	int r;
 
 	if (!b)
@@ -417,14 +419,17 @@ int burst_new(const char *const *directories, const atomic_bool *stop, char *ret
 		return fail(-ENOENT, ret_reason, size, "Nothing can be timed: %s",
 			    burst_pairs_reason(b->pairs, PAIR_ATIME));
 
-	update_ns = update_ns_max(b);
-	clocksource_read(clocksource, sizeof(clocksource));
+	update_ns = update_ns_max(b, &error_ns);
+	error_ns = DOUBT_ERRORS * hypot(error_ns, b->clock_error_ns);
+	sysfs_read(SYSFS_CLOCKSOURCE, clocksource, sizeof(clocksource));
+	if (!clocksource[0])
+		snprintf(clocksource, sizeof(clocksource), "(unknown)");
 	if (b->cost.step_ns > STEP_NS_MAX)
 		return fail(
 			-EOPNOTSUPP, ret_reason, size,
 			"The clock source %s moves on in steps of %.0f ns, too coarse to time an update.",
 			clocksource, b->cost.step_ns);
-	if (b->cost.clock_ns > update_ns)
+	if (b->cost.clock_ns > update_ns + error_ns)
 		return fail(
 			-EOPNOTSUPP, ret_reason, size,
 			"Reading the clock source %s takes %.0f ns, more than an update (%.0f ns).",
@@ -450,8 +455,7 @@ static bool child_reap(struct burst *b, int options)
 		return true;
 	if (wait4(b->child, NULL, options, &usage) == 0)
 		return false;
-	b->child_seconds += usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-			    (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+	b->child_seconds += cpu_seconds(&usage);
 	b->child = 0;
 	return true;
 }

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ab.h"
 #include "burst-loading.h"
-#include "util.h"
+#include "sysfs.h"
 
 #define AB_USEC		  20000
 #define WINDOW_USEC	  UINT64_C(200000)
@@ -64,24 +66,14 @@ struct calibration {
 	double frequency;
 };
 
-static void file_read(const char *path, char *ret, size_t size)
-{
-	_cleanup_(fclosep) FILE *f = fopen(path, "re");
-
-	ret[0] = '\0';
-	if (f && fgets(ret, size, f))
-		ret[strcspn(ret, "\n")] = '\0';
-}
-
 /* What costs depend on: has it changed since it was last noted? */
 static bool host_changed(struct calibration *c, bool *ret_clocksource_changed)
 {
 	char clocksource[sizeof(c->clocksource)], text[32];
 	double frequency;
 
-	file_read("/sys/devices/system/clocksource/clocksource0/current_clocksource", clocksource,
-		  sizeof(clocksource));
-	file_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", text, sizeof(text));
+	sysfs_read(SYSFS_CLOCKSOURCE, clocksource, sizeof(clocksource));
+	sysfs_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", text, sizeof(text));
 	frequency = strtod(text, NULL);
 	*ret_clocksource_changed = strcmp(clocksource, c->clocksource) != 0;
 	if (!*ret_clocksource_changed &&

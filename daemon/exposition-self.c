@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "cpu-seconds.h"
 #include "util.h"
 
 static void closedirp(DIR **d)
@@ -83,6 +83,5 @@ void exposition_self_read(struct exposition_self *ret)
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
 		ret->max_fds = limit.rlim_cur;
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
-		ret->cpu_seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-				   (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+		ret->cpu_seconds = cpu_seconds(&usage);
 }

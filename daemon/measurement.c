@@ -180,6 +180,18 @@ static int start(struct measurement *m)
 	return 0;
 }
 
+/* Opens or closes a window; what that costs us is told apart from the rest of our own time. */
+static void windows_step(struct measurement *m, uint64_t *ret_usec)
+{
+	bool was_open = counting_window_open(m->counting);
+	int r = counting_step(m->counting, ret_usec);
+
+	if (r < 0)
+		m->window_error = r;
+	if (was_open && !counting_window_open(m->counting))
+		observer_window(m->observer, counting_window_cpu_seconds(m->counting));
+}
+
 /* Makes the mode that was chosen the one in force, as far as possible. */
 static void choice_apply(struct measurement *m, enum snapshot_mode before)
 {
@@ -193,7 +205,7 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 	if (mode_counts(mode) && start(m) >= 0 && m->counting) {
 		counting_set_period(m->counting, m->choice.period_seconds * 1e6);
 		/* At once, for what is told of the change. */
-		counting_step(m->counting, &(uint64_t){ 0 });
+		windows_step(m, &(uint64_t){ 0 });
 	} else {
 		counting_stop(m);
 	}
@@ -365,12 +377,19 @@ static double burst_cost(const struct measurement *m)
 	       (pair > 0 ? pair : BURST_EXPECTED_COUNTINGS * m->cost.counting.seconds);
 }
 
-/* What the budget is a share of, in seconds per second. */
-static double budget_base(const struct measurement *m)
+/* As a share of it; of what is not known nothing is charged. */
+static double cost_error(const struct cost_figure *f)
+{
+	return f->known ? cost_figure_value(f, true) : 0;
+}
+
+/* What the budget is a share of, in seconds per second, and its standard error as a share of it. */
+static double budget_base(const struct measurement *m, double *ret_error)
 {
 	double pipe = m->operations_per_second * m->cost.operation.seconds;
 	double least = GOVERNOR_FLOOR * sysconf(_SC_NPROCESSORS_ONLN);
 
+	*ret_error = pipe > least ? cost_error(&m->cost.operation) : 0;
 	return pipe > least ? pipe : least;
 }
 
@@ -407,12 +426,15 @@ static void charge_own_cost(struct measurement *m, double seconds)
 	double hooked = m->counting ? counting_hooked_operations(m->counting)
 				    : m->hooked_operations;
 	uint64_t samples = m->sampling ? sampling_taken(m->sampling) : m->samples;
+	double base, base_error;
 
 	observer_charge(m->observer, OBSERVER_PROGRAMS,
 			(hooked - m->hooked_operations) * m->cost.counting.seconds);
 	observer_charge(m->observer, OBSERVER_SAMPLING, (samples - m->samples) * SAMPLE_SECONDS);
 	charge_calibration(m);
-	observer_pipe_time(m->observer, budget_base(m) * seconds);
+	base = budget_base(m, &base_error);
+	observer_set_errors(m->observer, cost_error(&m->cost.counting), base_error);
+	observer_pipe_time(m->observer, base * seconds);
 	m->hooked_operations = hooked;
 	m->samples = samples;
 }
@@ -470,16 +492,6 @@ static void calibration_do(struct measurement *m, uint64_t now_usec)
 		costs_renew(m);
 }
 
-/* Opens or closes a window; what that costs us is told apart from the rest of our own time. */
-static void windows_step(struct measurement *m, uint64_t *ret_usec)
-{
-	bool was_open = counting_window_open(m->counting);
-
-	counting_step(m->counting, ret_usec);
-	if (was_open && !counting_window_open(m->counting))
-		observer_window(m->observer, counting_window_cpu_seconds(m->counting));
-}
-
 uint64_t measurement_step(struct measurement *m)
 {
 	uint64_t now_usec = monotonic_usec(), next_usec, window_usec = UINT64_MAX;
@@ -510,6 +522,10 @@ int measurement_collect(struct measurement *m, bool wake)
 	if (r >= 0 && m->sampling)
 		r = sampling_collect(m->sampling, monotonic_usec());
 	lifetime_check(&m->lifetime, monotonic_usec());
+	/* Nobody was told of it when it happened. */
+	if (r >= 0)
+		r = m->window_error;
+	m->window_error = 0;
 	return r;
 }
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "cpu-seconds.h"
 #include "util.h"
 
 #define USEC_PER_SEC UINT64_C(1000000)
@@ -71,14 +71,11 @@ static void add(double *sum, double seconds)
 		*sum += seconds;
 }
 
-static double cpu_seconds(int who)
+static double own_seconds(int who)
 {
 	struct rusage usage;
 
-	if (getrusage(who, &usage) < 0)
-		return 0;
-	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	return getrusage(who, &usage) < 0 ? 0 : cpu_seconds(&usage);
 }
 
 struct observer *observer_new(void)
@@ -121,7 +118,7 @@ void observer_set_errors(struct observer *o, double programs_ratio, double pipe_
 
 void observer_look(struct observer *o, uint64_t now_usec)
 {
-	double daemon = cpu_seconds(RUSAGE_SELF) + cpu_seconds(RUSAGE_CHILDREN);
+	double daemon = own_seconds(RUSAGE_SELF) + own_seconds(RUSAGE_CHILDREN);
 
 	o->sums.parts[OBSERVER_DAEMON] = fmax(o->sums.parts[OBSERVER_DAEMON], daemon);
 	o->sums.usec = now_usec;

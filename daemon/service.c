@@ -15,6 +15,7 @@
 #include "permission.h"
 #include "pipewatch/api.h"
 #include "symbols.h"
+#include "sysfs.h"
 #include "util.h"
 #include "verdict.h"
 
@@ -55,16 +56,6 @@ static uint64_t clock_usec(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return t.tv_sec * UINT64_C(1000000) + t.tv_nsec / 1000;
-}
-
-static void clocksource_read(char *ret, size_t size)
-{
-	_cleanup_(fclosep) FILE *f = NULL;
-
-	ret[0] = '\0';
-	f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-	if (f && fgets(ret, size, f))
-		ret[strcspn(ret, "\n")] = '\0';
 }
 
 static void find_verdict(struct service *s)
@@ -174,7 +165,7 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 	s->boot_usec = s->start_usec - clock_usec(CLOCK_BOOTTIME);
 	if (uname(&s->kernel) < 0)
 		return -errno;
-	clocksource_read(s->clocksource, sizeof(s->clocksource));
+	sysfs_read(SYSFS_CLOCKSOURCE, s->clocksource, sizeof(s->clocksource));
 	r = symbols_open(&s->symbols);
 	if (r < 0)
 		return r;
