@@ -65,26 +65,23 @@ static const char *reason_or(const char *reason)
 	return *reason ? reason : "pipewatchd does not say why.";
 }
 
-static void add_verdicts(struct gaps *g, const struct model *m)
-{
-	struct missing unknown[MODEL_PIPES * MODEL_KINDS] = {};
-	char name[64];
-	size_t n = 0;
+/* Why a figure of that pipe and kind is missing; NULL: it is not. */
+typedef const char *(*gap_fn)(const struct model *m, int pipe, int kind);
 
-	for (int p = 0; p < MODEL_PIPES; p++)
-		for (int k = 0; k < MODEL_KINDS; k++) {
-			if (strcmp(m->paths[p][k].state, "unknown"))
-				continue;
-			snprintf(name, sizeof(name), "%s %s", model_pipe_names[p],
-				 model_kind_names[k]);
-			note(unknown, &n, ARRAY_SIZE(unknown), m->paths[p][k].reason, name);
-		}
-	for (size_t i = 0; i < n; i++)
-		add(g, "Whether this kernel pays (%s): %s", unknown[i].names,
-		    reason_or(unknown[i].reason));
+static const char *verdict_gap(const struct model *m, int pipe, int kind)
+{
+	return strcmp(m->paths[pipe][kind].state, "unknown") ? NULL : m->paths[pipe][kind].reason;
 }
 
-static void add_costs(struct gaps *g, const struct model *m)
+static const char *cost_gap(const struct model *m, int pipe, int kind)
+{
+	if (m->costs[pipe][kind].seconds.known || !strcmp(m->paths[pipe][kind].state, "removed"))
+		return NULL;
+	return m->costs[pipe][kind].reason;
+}
+
+/* A sentence for each reason, with all that it holds for. */
+static void add_by_reason(struct gaps *g, const struct model *m, const char *what, gap_fn gap)
 {
 	struct missing unknown[MODEL_PIPES * MODEL_KINDS] = {};
 	char name[64];
@@ -92,16 +89,16 @@ static void add_costs(struct gaps *g, const struct model *m)
 
 	for (int p = 0; p < MODEL_PIPES; p++)
 		for (int k = 0; k < MODEL_KINDS; k++) {
-			if (m->costs[p][k].seconds.known ||
-			    !strcmp(m->paths[p][k].state, "removed"))
+			const char *reason = gap(m, p, k);
+
+			if (!reason)
 				continue;
 			snprintf(name, sizeof(name), "%s %s", model_pipe_names[p],
 				 model_kind_names[k]);
-			note(unknown, &n, ARRAY_SIZE(unknown), m->costs[p][k].reason, name);
+			note(unknown, &n, ARRAY_SIZE(unknown), reason, name);
 		}
 	for (size_t i = 0; i < n; i++)
-		add(g, "What an update costs (%s): %s", unknown[i].names,
-		    reason_or(unknown[i].reason));
+		add(g, "%s (%s): %s", what, unknown[i].names, reason_or(unknown[i].reason));
 }
 
 static void add_programs(struct gaps *g, const struct model *m)
@@ -150,8 +147,8 @@ struct gaps *gaps_new(const struct model *m)
 		add(g, "All operations: %s", m->coverage_reason);
 	add_programs(g, m);
 	add_losses(g, m);
-	add_verdicts(g, m);
-	add_costs(g, m);
+	add_by_reason(g, m, "Whether this kernel pays", verdict_gap);
+	add_by_reason(g, m, "What an update costs", cost_gap);
 	add_rest(g, m);
 	return g->failed ? gaps_free(g) : g;
 }

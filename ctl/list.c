@@ -121,9 +121,7 @@ int list_run(const struct options *options, struct output *o, struct failure *f)
 	size_t limit;
 	int r;
 
-	r = verb_describe_once(options, o, &m, f);
-	if (r == 0)
-		r = verb_need_rows(m, f);
+	r = verb_describe_rows(options, o, &m, f);
 	if (r != 0)
 		return r;
 	limit = verb_limit(options, m->n_processes, USUAL_ROWS);
@@ -150,9 +148,7 @@ int groups_run(const struct options *options, struct output *o, struct failure *
 	size_t limit;
 	int r;
 
-	r = verb_describe_once(options, o, &m, f);
-	if (r == 0)
-		r = verb_need_rows(m, f);
+	r = verb_describe_rows(options, o, &m, f);
 	if (r != 0)
 		return r;
 	limit = verb_limit(options, m->n_groups, USUAL_ROWS);

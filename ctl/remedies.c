@@ -192,9 +192,7 @@ int remedies_run(const struct options *options, struct output *o, struct failure
 	_cleanup_(model_freep) struct model *m = NULL;
 	int r;
 
-	r = verb_describe_once(options, o, &m, f);
-	if (r == 0)
-		r = verb_need_rows(m, f);
+	r = verb_describe_rows(options, o, &m, f);
 	if (r != 0)
 		return r;
 	if (!m->remedies_known)

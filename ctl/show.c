@@ -290,9 +290,7 @@ int show_run(const struct options *options, struct output *o, struct failure *f)
 	struct view v = { .options = options, .o = o };
 	int r;
 
-	r = verb_describe_once(options, o, &m, f);
-	if (r == 0)
-		r = verb_need_rows(m, f);
+	r = verb_describe_rows(options, o, &m, f);
 	if (r == 0)
 		r = find(m, options->pid, &v.row, f);
 	if (r != 0)

@@ -50,6 +50,22 @@ int verb_need_rows(const struct model *m, struct failure *f)
 			   m->counting_reason);
 }
 
+int verb_describe_rows(const struct options *options, const struct output *o,
+		       struct model **ret_model, struct failure *f)
+{
+	_cleanup_(model_freep) struct model *m = NULL;
+	int r;
+
+	r = verb_describe_once(options, o, &m, f);
+	if (r == 0)
+		r = verb_need_rows(m, f);
+	if (r != 0)
+		return r;
+	*ret_model = m;
+	m = NULL;
+	return 0;
+}
+
 size_t verb_limit(const struct options *options, size_t n, size_t usual)
 {
 	size_t limit = options->limit;

@@ -35,6 +35,10 @@ int verb_describe_once(const struct options *options, const struct output *o,
 /* Why there are no processes and groups, where there are none: 0, or an exit code. */
 int verb_need_rows(const struct model *m, struct failure *f);
 
+/* Both: what the daemon that @options name describes, with its processes and groups. */
+int verb_describe_rows(const struct options *options, const struct output *o,
+		       struct model **ret_model, struct failure *f);
+
 /* How many of @n rows to print: what --limit says, else @usual, or all of them as JSON. */
 size_t verb_limit(const struct options *options, size_t n, size_t usual);
 

@@ -6,6 +6,8 @@
 server=$(realpath "$1") || exit
 shift
 here=$(dirname "$(realpath "$0")")
+# shellcheck source=tests/bus-config.sh
+. "$here/../bus-config.sh"
 work=$(mktemp -d)
 address=unix:path=$work/bus
 tests=0
@@ -43,21 +45,7 @@ within() {
 
 # start_bus [POLICY-LINE]
 start_bus() {
-	cat >"$work/bus.conf" <<-END
-	<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
-	 "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-	<busconfig>
-	  <listen>$address</listen>
-	  <auth>EXTERNAL</auth>
-	  <policy context="default">
-	    <allow send_destination="*" eavesdrop="true"/>
-	    <allow eavesdrop="true"/>
-	    <allow own="*"/>
-	    $1
-	  </policy>
-	  <limit name="max_replies_per_connection">50000</limit>
-	</busconfig>
-	END
+	bus_config "$address" "${1-}" '<limit name="max_replies_per_connection">50000</limit>' >"$work/bus.conf"
 	launch_bus
 }
 

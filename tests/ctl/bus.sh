@@ -3,6 +3,9 @@
 #
 # A private bus, and on it what stands in for pipewatchd. Source this after tests/tap.sh.
 
+# shellcheck source=tests/bus-config.sh
+. "$top/tests/bus-config.sh"
+
 build=$(realpath "${BUILD:-$top/build}")
 work=$(mktemp -d)
 address=unix:path=$work/bus
@@ -28,20 +31,7 @@ within() {
 
 # start_bus [POLICY-LINE]
 start_bus() {
-	cat > "$work/bus.conf" <<-END
-	<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
-	 "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-	<busconfig>
-	  <listen>$address</listen>
-	  <auth>EXTERNAL</auth>
-	  <policy context="default">
-	    <allow send_destination="*" eavesdrop="true"/>
-	    <allow eavesdrop="true"/>
-	    <allow own="*"/>
-	    $1
-	  </policy>
-	</busconfig>
-	END
+	bus_config "$address" "$1" > "$work/bus.conf"
 	dbus-daemon --nofork --config-file="$work/bus.conf" 2>> "$work/bus.log" &
 	bus_pid=$!
 	within 5 test -S "$work/bus"
