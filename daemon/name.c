@@ -11,8 +11,11 @@
 #define CONTAINER_ID_DIGITS	  64
 #define CONTAINER_ID_SHOWN_DIGITS 12
 
-/* The length of the UTF-8 character at @p, or 0 where there is none (RFC 3629: shortest form, no
- * surrogates). */
+/*
+ * The length of the UTF-8 character at @p, or 0 where there is none (RFC 3629: shortest form, no
+ * surrogates). Code points that are set aside as no characters count as none: sd-bus neither sends
+ * nor receives a message that holds one.
+ */
 static size_t utf8_length(const unsigned char *p, size_t n)
 {
 	static const uint32_t minima[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -41,7 +44,8 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 			return 0;
 		c = c << 6 | (p[i] & 0x3f);
 	}
-	if (c < minima[length] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+	if (c < minima[length] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ||
+	    (c >= 0xfdd0 && c <= 0xfdef) || (c & 0xfffe) == 0xfffe)
 		return 0;
 	return length;
 }
@@ -115,25 +119,49 @@ static bool starts_with(const struct component *c, const char *prefix)
 	return c->length >= strlen(prefix) && memcmp(c->text, prefix, strlen(prefix)) == 0;
 }
 
-/* The types of unit that have processes: slices only hold other units. */
-static bool is_unit(const struct component *c)
+static bool ends_with(const struct component *c, const char *suffix)
 {
-	static const char *const types[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
+	size_t length = strlen(suffix);
 
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		size_t length = strlen(types[i]);
-
-		if (c->length > length &&
-		    memcmp(c->text + c->length - length, types[i], length) == 0)
-			return true;
-	}
-	return false;
+	return c->length >= length && memcmp(c->text + c->length - length, suffix, length) == 0;
 }
 
-static bool is_container_id(const struct component *c)
+static bool equals(const struct component *c, const char *text)
 {
-	return c->length == CONTAINER_ID_DIGITS &&
-	       strspn(c->text, "0123456789abcdef") >= CONTAINER_ID_DIGITS;
+	return c->length == strlen(text) && starts_with(c, text);
+}
+
+/*
+ * Is it a unit of a type that has processes (slices only hold other units), or a container of LXC?
+ * What would look like an attribute of a controller ("cpu.service") systemd puts behind a '_'.
+ */
+static bool unit_find(const struct component *c, bool in_slices, struct component *ret_unit)
+{
+	static const char *const types[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
+	struct component unit = *c;
+	bool found = starts_with(c, "lxc.payload.");
+
+	if (!found && in_slices && starts_with(&unit, "_")) {
+		unit.text++;
+		unit.length--;
+	}
+	for (size_t i = 0; !found && in_slices && i < ARRAY_SIZE(types); i++)
+		found = unit.length > strlen(types[i]) && ends_with(&unit, types[i]);
+	if (found)
+		*ret_unit = unit;
+	return found;
+}
+
+/* Is it the id of a container, perhaps behind the name of who manages it, as in libpod-<id>? */
+static bool container_find(const struct component *c, struct component *ret_shown)
+{
+	size_t prefix = c->length - CONTAINER_ID_DIGITS;
+
+	if (c->length < CONTAINER_ID_DIGITS || (prefix > 0 && c->text[prefix - 1] != '-') ||
+	    strspn(c->text + prefix, "0123456789abcdef") < CONTAINER_ID_DIGITS)
+		return false;
+	*ret_shown = (struct component){ c->text, prefix + CONTAINER_ID_SHOWN_DIGITS };
+	return true;
 }
 
 size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
@@ -141,6 +169,8 @@ size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
 	static const char deleted[] = " (deleted)";
 	struct component c, previous = { "", 0 }, outer = { "", 0 }, inner = { "", 0 };
 	const char *cursor = path, *end = path + strlen(path);
+	/* A systemd has its units in slices: below anything else they are those of one inside. */
+	bool in_slices = true;
 	size_t used;
 	bool whole;
 
@@ -149,20 +179,21 @@ size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
 		end -= strlen(deleted);
 
 	for (; next_component(&cursor, end, &c); previous = c) {
-		if (is_unit(&c) || starts_with(&c, "lxc.payload.")) {
-			if (outer.length > 0) {
-				inner = c;
-				break;
-			}
-			outer = c;
+		if (unit_find(&c, in_slices, outer.length > 0 ? &inner : &outer)) {
 			/* A user's service manager has units of its own below it; what is below
 			 * others is theirs. */
-			if (!starts_with(&c, "user@"))
+			if (inner.length > 0 || !starts_with(&c, "user@"))
 				break;
-		} else if (is_container_id(&c) && outer.length == 0 && previous.length > 0) {
+		} else if (outer.length == 0 && previous.length > 0 &&
+			   (container_find(&c, &inner) || equals(&previous, "lxc"))) {
 			outer = previous;
-			inner = (struct component){ c.text, CONTAINER_ID_SHOWN_DIGITS };
+			if (inner.length == 0)
+				inner = c;
 			break;
+		} else if (equals(&c, "..")) {
+			c.length = 0;
+		} else {
+			in_slices &= ends_with(&c, ".slice");
 		}
 	}
 

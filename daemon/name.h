@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names that come from outside (comm, cgroup) made safe: arbitrary bytes to valid UTF-8.
+ * Names that come from outside (comm, cgroup) made safe: arbitrary bytes to UTF-8 that every reader
+ * takes.
  */
 #ifndef PIPEWATCH_NAME_H
 #define PIPEWATCH_NAME_H
@@ -9,8 +10,9 @@
 
 /*
  * Writes the @n_bytes at @bytes, up to the first NUL, to @ret as valid UTF-8, NUL-terminated. Valid
- * UTF-8 is kept as it is, control characters included; every other byte becomes \xNN. Four
- * characters a byte always fit; in a smaller @ret_size the name ends early, never inside a
+ * UTF-8 is kept as it is, control characters included; every other byte becomes \xNN, and so do
+ * those of noncharacters such as U+FFFF, which D-Bus libraries refuse. Four characters a byte
+ * always fit; in a smaller @ret_size the name ends early, never inside a
  * character. Returns the length.
  */
 size_t name_render(const char *bytes, size_t n_bytes, char *ret, size_t ret_size);
@@ -22,6 +24,7 @@ size_t name_render(const char *bytes, size_t n_bytes, char *ret, size_t ret_size
  *   /user.slice/user-0.slice/user@0.service/app.slice/a.service   user@0.service/a.service
  *   /system.slice/docker-<id>.scope/init.scope          docker-<id>.scope
  *   /docker/<id>                                        docker/<id, 12 digits>
+ *   /lxc/web/system.slice/nginx.service                 lxc/web
  * Writes "" for the root and for paths without either. Returns the length, rendered as
  * name_render() does.
  */

@@ -71,7 +71,8 @@ static inline size_t fuzz_string(struct fuzz_input *in, char *ret, size_t size)
 	return fuzz_take(in, ret, n);
 }
 
-/* Is it UTF-8, as RFC 3629 has it? By decoding, and encoding again in the only right form. */
+/* Is it UTF-8, as RFC 3629 has it, without noncharacters? By decoding, and encoding again in the
+ * only right form. */
 static inline bool fuzz_is_utf8(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -87,6 +88,8 @@ static inline bool fuzz_is_utf8(const char *text)
 			c = c << 6 | (p[i] & 0x3f);
 		}
 		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+			return false;
+		if (c % 0x10000 >= 0xfffe || (c >= 0xfdd0 && c < 0xfdf0))
 			return false;
 		if (c < 0x80) {
 			again[0] = c;

@@ -33,9 +33,11 @@ static void test_valid_names_stay(void **state)
 	ASSERT_RENDERED("\xe0\xa0\x80", "\xe0\xa0\x80");
 	ASSERT_RENDERED("\xed\x9f\xbf", "\xed\x9f\xbf");
 	ASSERT_RENDERED("\xee\x80\x80", "\xee\x80\x80");
-	ASSERT_RENDERED("\xef\xbf\xbf", "\xef\xbf\xbf");
+	ASSERT_RENDERED("\xef\xb7\x8f\xef\xb7\xb0", "\xef\xb7\x8f\xef\xb7\xb0");
+	ASSERT_RENDERED("\xef\xbb\xbf", "\xef\xbb\xbf");
+	ASSERT_RENDERED("\xef\xbf\xbd", "\xef\xbf\xbd");
 	ASSERT_RENDERED("\xf0\x90\x80\x80", "\xf0\x90\x80\x80");
-	ASSERT_RENDERED("\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf");
+	ASSERT_RENDERED("\xf4\x8f\xbf\xbd", "\xf4\x8f\xbf\xbd");
 }
 
 static void test_nul_ends(void **state)
@@ -66,6 +68,13 @@ static void test_invalid_bytes_are_escaped(void **state)
 	ASSERT_RENDERED("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80");
 	ASSERT_RENDERED("\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80");
 	ASSERT_RENDERED("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80");
+	/* noncharacters: U+FDD0, U+FDEF, U+FFFE, U+FFFF, U+1FFFE, U+10FFFF */
+	ASSERT_RENDERED("\xef\xb7\x90", "\\xef\\xb7\\x90");
+	ASSERT_RENDERED("\xef\xb7\xaf", "\\xef\\xb7\\xaf");
+	ASSERT_RENDERED("\xef\xbf\xbe", "\\xef\\xbf\\xbe");
+	ASSERT_RENDERED("\xef\xbf\xbf", "\\xef\\xbf\\xbf");
+	ASSERT_RENDERED("\xf0\x9f\xbf\xbe", "\\xf0\\x9f\\xbf\\xbe");
+	ASSERT_RENDERED("\xf4\x8f\xbf\xbf", "\\xf4\\x8f\\xbf\\xbf");
 	/* cut off, followed by good ones */
 	ASSERT_RENDERED("\xe2\x82z", "\\xe2\\x82z");
 	ASSERT_RENDERED("\xe2\xc3\xa9", "\\xe2\xc3\xa9");
@@ -135,11 +144,31 @@ static void test_units_from_cgroups(void **state)
 		{ "/docker/" ID "0", "" },
 		{ "/docker/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "" },
 		{ "/lxc.payload.web/system.slice/nginx.service", "lxc.payload.web" },
+		{ "/lxc/101/ns/system.slice/nginx.service", "lxc/101" },
+		{ "/lxc/web", "lxc/web" },
+		{ "/lxc", "" },
+		{ "/lxc.monitor.web", "" },
+		{ "/libpod_parent/libpod-" ID "/system.slice/nginx.service",
+		  "libpod_parent/libpod-0123456789ab" },
+		{ "/kubepods/besteffort/pod1-2/crio-" ID, "pod1-2/crio-0123456789ab" },
+		{ "/libpod-" ID, "" },
+		/* of a systemd in something unknown */
+		{ "/garden/web/system.slice/nginx.service", "" },
+		{ "/garden/web/user.slice/user-0.slice/user@0.service/app.slice/a.service", "" },
+		{ "/user.slice/user-0.slice/user@0.service/own/a.service", "user@0.service" },
+		{ "/nginx.service", "nginx.service" },
+		{ "/system.slice/_cpu.service", "cpu.service" },
+		{ "/system.slice/__own.service", "_own.service" },
+		{ "/system.slice/_.service", "" },
+		{ "/user.slice/user-0.slice/user@0.service/app.slice/_io.service",
+		  "user@0.service/io.service" },
 		{ "/system.slice/cron.service (deleted)", "cron.service" },
 		{ "/system.slice/cron.service/sub/group", "cron.service" },
 		{ "/system.slice/.service", "" },
 		{ "//system.slice//cron.service//", "cron.service" },
 		{ "/../other.service", "other.service" },
+		{ "/../../lxc/web/a.service", "lxc/web" },
+		{ "/../" ID, "" },
 		{ "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt",
 		  "machine-qemu\\x2d1\\x2dvm.scope" },
 		{ "/system.slice/\xff\xc3\xa9.service", "\\xff\xc3\xa9.service" },
