@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "name.h"
+#include "process.h"
 #include "util.h"
 
 /* Ids of removed cgroups are of no use: the table is made anew when it gets larger than any host
@@ -228,23 +229,57 @@ static int process_path(const struct cgroups *c, uint32_t pid, char *ret, size_t
 	return found;
 }
 
+/* The path of @pid in the v2 hierarchy, and the id of that. Returns 0 or -errno. */
+static int process_cgroup(const struct cgroups *c, uint32_t pid, char ret_path[static PATH_MAX],
+			  uint64_t *ret_id)
+{
+	char directory[2 * PATH_MAX];
+	struct stat st;
+	int r;
+
+	r = process_path(c, pid, ret_path, PATH_MAX);
+	if (r < 0)
+		return r;
+	snprintf(directory, sizeof(directory), "%s%s", c->mount, ret_path);
+	if (stat(directory, &st) < 0)
+		return -errno;
+	*ret_id = st.st_ino;
+	return 0;
+}
+
+uint64_t cgroups_id(const struct cgroups *c, uint32_t pid, uint64_t id)
+{
+	char path[PATH_MAX];
+
+	if (c->mount[0])
+		process_cgroup(c, pid, path, &id);
+	return id;
+}
+
 static const char *unit_from_process(struct cgroups *c, uint64_t id, uint32_t pid)
 {
-	char path[PATH_MAX], directory[2 * PATH_MAX];
-	struct stat st;
+	char path[PATH_MAX];
+	uint64_t now_id = 0;
 
-	if (process_path(c, pid, path, sizeof(path)) < 0)
-		return NULL;
-	if (!c->mount[0]) {
-		name_unit_from_cgroup(path, c->unit, sizeof(c->unit));
-		return c->unit;
-	}
 	/* It may have been moved since, or be another process by now: only its id tells. */
-	snprintf(directory, sizeof(directory), "%s%s", c->mount, path);
-	if (stat(directory, &st) < 0 || st.st_ino != id)
+	if (process_cgroup(c, pid, path, &now_id) < 0 || now_id != id)
 		return NULL;
 	entries_bound(c);
 	return entry_add(c, id, path);
+}
+
+/* There are no ids: if it was the same process still after its path was read, it is its path. */
+static const char *unit_from_v1(struct cgroups *c, uint32_t pid, uint64_t start_boottime_ns)
+{
+	struct process process;
+	char path[PATH_MAX];
+
+	if (process_path(c, pid, path, sizeof(path)) < 0 ||
+	    process_read(c->proc, pid, &process) < 0 ||
+	    process.start_ticks != process_ticks(start_boottime_ns))
+		return "";
+	name_unit_from_cgroup(path, c->unit, sizeof(c->unit));
+	return c->unit;
 }
 
 void cgroups_set_paths(struct cgroups *c, cgroups_path_fn paths, void *userdata)
@@ -274,16 +309,20 @@ static void hierarchy_learn(struct cgroups *c)
 	hierarchy_walk(c, AT_FDCWD, c->mount, path, 0);
 }
 
-const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec)
+const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t start_boottime_ns,
+			 uint64_t now_usec)
 {
-	const char *unit = c->mount[0] ? entry_find(c, id) : NULL;
+	const char *unit;
 
-	if (!unit && c->mount[0])
+	if (!c->mount[0])
+		return unit_from_v1(c, pid, start_boottime_ns);
+	unit = entry_find(c, id);
+	if (!unit)
 		unit = unit_from_paths(c, id);
 	if (!unit)
 		unit = unit_from_process(c, id, pid);
-	if (unit || !c->mount[0])
-		return unit ? unit : "";
+	if (unit)
+		return unit;
 	if (c->walked && now_usec - c->walked_usec < WALK_INTERVAL_USEC)
 		return "";
 

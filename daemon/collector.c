@@ -148,7 +148,7 @@ static int slot_identify(struct collector *c, const struct wire_slot *slot, stru
 	if (b->identity_known && b->cgroup_id == cgroup_id && !memcmp(b->comm, raw, sizeof(raw)))
 		return 0;
 	name_render(raw, sizeof(raw), comm, sizeof(comm));
-	unit = cgroups_unit(c->cgroups, cgroup_id, slot->tgid, c->now_usec);
+	unit = cgroups_unit(c->cgroups, cgroup_id, slot->tgid, slot->start_boottime, c->now_usec);
 	/* Of a process that is gone the unit can be unknown though it was known before. */
 	if (!unit[0] && (!b->cgroup_id || b->cgroup_id == cgroup_id))
 		unit = account_unit(b->account);
@@ -167,6 +167,8 @@ static int slot_identify(struct collector *c, const struct wire_slot *slot, stru
 static void slot_identify_by_process(struct collector *c, const struct wire_slot *slot,
 				     struct booked *b)
 {
+	/* First: that of another process that has got its id is not taken then. */
+	uint64_t cgroup_id = cgroups_id(c->cgroups, slot->tgid, slot->cgroup_id);
 	struct process process;
 	char comm[SNAPSHOT_COMM_MAX];
 
@@ -174,8 +176,9 @@ static void slot_identify_by_process(struct collector *c, const struct wire_slot
 	    process.start_ticks != process_ticks(slot->start_boottime))
 		return;
 	name_render(process.comm, sizeof(process.comm), comm, sizeof(comm));
-	account_identify(c->accounts, b->account, comm,
-			 cgroups_unit(c->cgroups, slot->cgroup_id, slot->tgid, c->now_usec));
+	account_identify(
+		c->accounts, b->account, comm,
+		cgroups_unit(c->cgroups, cgroup_id, slot->tgid, slot->start_boottime, c->now_usec));
 }
 
 /* What was added to @now since @booked, which is brought up to date. The slot may be written

@@ -130,7 +130,8 @@ static int process_identify(struct sampling *s, const struct sampler_process *no
 		return 0;
 	name_render(now->comm, sizeof(now->comm), comm, sizeof(comm));
 	if (s->cgroups)
-		unit = cgroups_unit(s->cgroups, now->cgroup_id, now->tgid, s->now_usec);
+		unit = cgroups_unit(s->cgroups, now->cgroup_id, now->tgid, now->start_boottime_ns,
+				    s->now_usec);
 	/* Of a process that is gone the unit can be unknown though it was known before. */
 	if (!unit[0] && (!p->cgroup_id || p->cgroup_id == now->cgroup_id))
 		unit = account_unit(account);

@@ -26,7 +26,9 @@ static void write_file(const char *name, const uint8_t *data, size_t size)
 
 static void remove_proc(void)
 {
-	static const char *const names[] = { "self/mountinfo", "7/cgroup", "self", "7", "" };
+	static const char *const names[] = {
+		"self/mountinfo", "7/cgroup", "7/stat", "self", "7", ""
+	};
 	char path[128];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -37,6 +39,8 @@ static void remove_proc(void)
 
 static void make_proc(void)
 {
+	/* It started with the machine. */
+	static const char stat[] = "7 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 0 0\n";
 	char path[128];
 
 	if (proc[0])
@@ -47,6 +51,7 @@ static void make_proc(void)
 	FUZZ_CHECK(mkdir(path, 0700) == 0);
 	snprintf(path, sizeof(path), "%s/%d", proc, PID);
 	FUZZ_CHECK(mkdir(path, 0700) == 0);
+	write_file("7/stat", (const uint8_t *)stat, strlen(stat));
 	atexit(remove_proc);
 }
 
@@ -100,11 +105,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	write_file("self/mountinfo", data, n_mounts);
 	write_file("7/cgroup", rest.data, rest.size);
 	FUZZ_CHECK(cgroups_new(proc, &c) == 0);
-	must_be_name(cgroups_unit(c, 1, PID, 0));
-	must_be_name(cgroups_unit(c, 0, PID, 2000000));
-	must_be_name(cgroups_unit(c, 3, PID + 1, 4000000));
+	must_be_name(cgroups_unit(c, 1, PID, 0, 0));
+	must_be_name(cgroups_unit(c, 0, PID, 0, 2000000));
+	must_be_name(cgroups_unit(c, 3, PID + 1, 0, 4000000));
 	cgroups_set_paths(c, removed_path, &rest);
 	for (uint64_t id = 1; id < 5; id++)
-		must_be_name(cgroups_unit(c, id, PID, 6000000));
+		must_be_name(cgroups_unit(c, id, PID, 0, 6000000));
 	return 0;
 }

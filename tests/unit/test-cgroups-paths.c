@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,13 +50,13 @@ static void test_paths_of_others(void **state)
 	make_proc(proc, self, mountinfo);
 	assert_int_equal(cgroups_new(proc, &c), 0);
 	cgroups_set_paths(c, path_of_four, &asked);
-	assert_string_equal(cgroups_unit(c, 4, 999, 1), "brief.service");
-	assert_string_equal(cgroups_unit(c, 4, 999, 1), "brief.service");
+	assert_string_equal(cgroups_unit(c, 4, 999, 0, 1), "brief.service");
+	assert_string_equal(cgroups_unit(c, 4, 999, 0, 1), "brief.service");
 	assert_int_equal(asked, 1);
-	assert_string_equal(cgroups_unit(c, 5, 999, 1), "");
+	assert_string_equal(cgroups_unit(c, 5, 999, 0, 1), "");
 	assert_int_equal(asked, 2);
 	cgroups_set_paths(c, NULL, NULL);
-	assert_string_equal(cgroups_unit(c, 6, 999, 1), "");
+	assert_string_equal(cgroups_unit(c, 6, 999, 0, 1), "");
 	assert_int_equal(asked, 2);
 
 	unlink(mountinfo);
@@ -85,14 +86,38 @@ static void test_paths_are_forgotten(void **state)
 	cgroups_set_paths(c, path_of_all, &asked);
 	for (int id = 1; id <= n; id++) {
 		snprintf(unit, sizeof(unit), "run-%d.scope", id);
-		assert_string_equal(cgroups_unit(c, (uint64_t)id, 999, 1), unit);
+		assert_string_equal(cgroups_unit(c, (uint64_t)id, 999, 0, 1), unit);
 	}
 	assert_int_equal(asked, n);
-	assert_string_equal(cgroups_unit(c, 1, 999, 1), "run-1.scope");
+	assert_string_equal(cgroups_unit(c, 1, 999, 0, 1), "run-1.scope");
 	assert_int_equal(asked, n + 1);
 	unlink(mountinfo);
 	rmdir(self);
 	rmdir(proc);
+}
+
+static void test_no_proc(void **state)
+{
+	_cleanup_(cgroups_freep) struct cgroups *c = NULL;
+
+	(void)state;
+	assert_int_equal(cgroups_new("/nonexistent", &c), 0);
+	assert_string_equal(cgroups_unit(c, 1, 1, 0, 0), "");
+	assert_null(cgroups_free(NULL));
+}
+
+/* The machine's own: whatever it is, it gives the same answer twice. */
+static void test_this_machine(void **state)
+{
+	_cleanup_(cgroups_freep) struct cgroups *c = NULL;
+	_cleanup_(freep) char *unit = NULL;
+
+	(void)state;
+	assert_int_equal(cgroups_new("/proc", &c), 0);
+	unit = strdup(cgroups_unit(c, 1, getpid(), 0, 0));
+	assert_non_null(unit);
+	assert_string_equal(cgroups_unit(c, 1, getpid(), 0, 0), unit);
+	assert_string_equal(cgroups_unit(c, 0, 0, 0, 10000000), "");
 }
 
 int main(void)
@@ -100,6 +125,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths_of_others),
 		cmocka_unit_test(test_paths_are_forgotten),
+		cmocka_unit_test(test_no_proc),
+		cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests_name("cgroups-paths", tests, NULL, NULL);

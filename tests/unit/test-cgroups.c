@@ -15,10 +15,12 @@
 
 #include "cgroups.h"
 #include "oom.h"
+#include "process.h"
 #include "util.h"
 
 #define SECOND	    UINT64_C(1000000)
 #define NO_PID	    999
+#define START_NS    UINT64_C(5000000000)
 #define ENTRIES_MAX 8192 /* known cgroups, beyond which all are looked up anew */
 
 /* A directory tree with proc/ and, standing in for a hierarchy of cgroups, tree/. */
@@ -58,14 +60,31 @@ static void write_file(const char *relative, const char *text)
 	assert_true(fputs(text, f) >= 0);
 }
 
-/* proc/PID/cgroup */
+/* proc/PID/stat of a process that started @start_ticks after the boot */
+static void set_start(unsigned int pid, unsigned int start_ticks)
+{
+	char path[64], text[128];
+
+	make_directory("proc/%u", pid);
+	snprintf(path, sizeof(path), "proc/%u/stat", pid);
+	snprintf(text, sizeof(text), "%u (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %u 0\n", pid,
+		 start_ticks);
+	write_file(path, text);
+}
+
+/* proc/PID/cgroup of the process that unit_of() asks for */
 static void set_cgroup(unsigned int pid, const char *text)
 {
 	char path[64];
 
-	make_directory("proc/%u", pid);
+	set_start(pid, process_ticks(START_NS));
 	snprintf(path, sizeof(path), "proc/%u/cgroup", pid);
 	write_file(path, text);
+}
+
+static const char *unit_of(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec)
+{
+	return cgroups_unit(c, id, pid, START_NS, now_usec);
 }
 
 /* A line of mountinfo for the directory @point of the tree, written as mountinfo has it. */
@@ -134,27 +153,17 @@ static int teardown(void **state)
 	return nftw(base, remove_one, 64, FTW_DEPTH | FTW_PHYS);
 }
 
-static void test_no_proc(void **state)
-{
-	_cleanup_(cgroups_freep) struct cgroups *c = NULL;
-
-	(void)state;
-	assert_int_equal(cgroups_new("/nonexistent", &c), 0);
-	assert_string_equal(cgroups_unit(c, 1, 1, 0), "");
-	assert_null(cgroups_free(NULL));
-}
-
 static void test_v2_by_process(void **state)
 {
 	_cleanup_(cgroups_freep) struct cgroups *c = cgroups_v2();
 
 	(void)state;
 	set_cgroup(7, "0::/system.slice/cron.service/sub\n");
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service/sub"), 7, 0),
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service/sub"), 7, 0),
 			    "cron.service");
 	/* From now on also without the process. */
 	set_cgroup(7, "");
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service/sub"), 7, 0),
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service/sub"), 7, 0),
 			    "cron.service");
 }
 
@@ -163,12 +172,12 @@ static void test_v2_of_a_process_that_is_gone(void **state)
 	_cleanup_(cgroups_freep) struct cgroups *c = cgroups_v2();
 
 	(void)state;
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service"), NO_PID, 0),
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service"), NO_PID, 0),
 			    "cron.service");
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service/sub"), NO_PID, 0),
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service/sub"), NO_PID, 0),
 			    "cron.service");
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice"), NO_PID, 0), "");
-	assert_string_equal(cgroups_unit(c, id_of("tree"), NO_PID, 0), "");
+	assert_string_equal(unit_of(c, id_of("tree/system.slice"), NO_PID, 0), "");
+	assert_string_equal(unit_of(c, id_of("tree"), NO_PID, 0), "");
 }
 
 /* What /proc says now is of another cgroup than the operations were. */
@@ -179,10 +188,13 @@ static void test_v2_moved_since(void **state)
 	(void)state;
 	make_directory("tree/system.slice/ssh.service");
 	set_cgroup(7, "0::/system.slice/ssh.service\n");
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service"), 7, 0),
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service"), 7, 0),
 			    "cron.service");
+	assert_int_equal(cgroups_id(c, 7, 3), id_of("tree/system.slice/ssh.service"));
 	set_cgroup(8, "0::/gone.service\n");
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/ssh.service"), 8, 0),
+	assert_int_equal(cgroups_id(c, 8, 3), 3);
+	assert_int_equal(cgroups_id(c, NO_PID, 3), 3);
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/ssh.service"), 8, 0),
 			    "ssh.service");
 }
 
@@ -194,26 +206,25 @@ static void test_walks_once_a_second(void **state)
 	uint64_t first, second;
 
 	(void)state;
-	assert_string_equal(cgroups_unit(c, UINT64_MAX, NO_PID, 5 * SECOND), "");
+	assert_string_equal(unit_of(c, UINT64_MAX, NO_PID, 5 * SECOND), "");
 	make_directory("tree/first.service");
 	first = id_of("tree/first.service");
-	assert_string_equal(cgroups_unit(c, first, NO_PID, 5 * SECOND), "");
-	assert_string_equal(cgroups_unit(c, first, NO_PID, 6 * SECOND - 1), "");
+	assert_string_equal(unit_of(c, first, NO_PID, 5 * SECOND), "");
+	assert_string_equal(unit_of(c, first, NO_PID, 6 * SECOND - 1), "");
 	/* What the process tells needs no walk. */
 	make_directory("tree/second.service");
 	second = id_of("tree/second.service");
 	set_cgroup(7, "0::/second.service\n");
-	assert_string_equal(cgroups_unit(c, second, 7, 6 * SECOND - 1), "second.service");
+	assert_string_equal(unit_of(c, second, 7, 6 * SECOND - 1), "second.service");
 
-	assert_string_equal(cgroups_unit(c, first, NO_PID, 6 * SECOND), "first.service");
+	assert_string_equal(unit_of(c, first, NO_PID, 6 * SECOND), "first.service");
 	make_directory("tree/third.service");
-	assert_string_equal(cgroups_unit(c, id_of("tree/third.service"), NO_PID, 7 * SECOND - 1),
-			    "");
+	assert_string_equal(unit_of(c, id_of("tree/third.service"), NO_PID, 7 * SECOND - 1), "");
 	/* The known ones need no walk, nor does the root. */
-	assert_string_equal(cgroups_unit(c, first, NO_PID, 7 * SECOND), "first.service");
-	assert_string_equal(cgroups_unit(c, id_of("tree"), NO_PID, 7 * SECOND), "");
+	assert_string_equal(unit_of(c, first, NO_PID, 7 * SECOND), "first.service");
+	assert_string_equal(unit_of(c, id_of("tree"), NO_PID, 7 * SECOND), "");
 	make_directory("tree/last.service");
-	assert_string_equal(cgroups_unit(c, id_of("tree/last.service"), NO_PID, 7 * SECOND),
+	assert_string_equal(unit_of(c, id_of("tree/last.service"), NO_PID, 7 * SECOND),
 			    "last.service");
 }
 
@@ -233,10 +244,9 @@ static void test_hybrid(void **state)
 	c = cgroups_here();
 
 	set_cgroup(7, "2:cpu:/wrong.service\n1:name=systemd:/wrong.service\n0::/at.service\n");
-	assert_string_equal(cgroups_unit(c, id_of("tree/unified/at.service"), 7, 0), "at.service");
+	assert_string_equal(unit_of(c, id_of("tree/unified/at.service"), 7, 0), "at.service");
 	/* Not below the mount of v2. */
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service"), NO_PID, 0),
-			    "");
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service"), NO_PID, 0), "");
 }
 
 static void test_v1_only(void **state)
@@ -251,22 +261,25 @@ static void test_v1_only(void **state)
 
 	set_cgroup(7, "3:cpu,cpuacct:/other.service\n2:name=systemd:/a.slice/b.service\n"
 		      "1:memory:/third.service\n");
-	assert_string_equal(cgroups_unit(c, 0, 7, 0), "b.service");
+	assert_string_equal(unit_of(c, 0, 7, 0), "b.service");
 	/* It moves, or the number is another process by now: nothing is remembered. */
 	set_cgroup(7, "2:name=systemd:/a.slice/c.service\n");
-	assert_string_equal(cgroups_unit(c, 0, 7, 0), "c.service");
+	assert_string_equal(unit_of(c, 0, 7, 0), "c.service");
 	/* No systemd: the first hierarchy. */
 	set_cgroup(7, "3:cpu:/docker/0123456789abcdef0123456789abcdef"
 		      "0123456789abcdef0123456789abcdef\n1:memory:/\n");
-	assert_string_equal(cgroups_unit(c, 0, 7, 0), "docker/0123456789ab");
-	assert_string_equal(cgroups_unit(c, 0, NO_PID, 0), "");
+	assert_string_equal(unit_of(c, 0, 7, 0), "docker/0123456789ab");
+	assert_string_equal(unit_of(c, 0, NO_PID, 0), "");
+	/* Another process that has got the same id. */
+	set_start(7, process_ticks(START_NS) + 1);
+	assert_string_equal(unit_of(c, 0, 7, 0), "");
+	assert_int_equal(cgroups_id(c, 7, 3), 3);
 	set_cgroup(7, "");
-	assert_string_equal(cgroups_unit(c, 0, 7, 0), "");
+	assert_string_equal(unit_of(c, 0, 7, 0), "");
 	set_cgroup(7, "nonsense\n::\n:\n\n");
-	assert_string_equal(cgroups_unit(c, 0, 7, 0), "");
+	assert_string_equal(unit_of(c, 0, 7, 0), "");
 	/* Its tree is not looked at. */
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service"), NO_PID, 0),
-			    "");
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service"), NO_PID, 0), "");
 }
 
 static void test_no_mount(void **state)
@@ -278,8 +291,8 @@ static void test_no_mount(void **state)
 					  " - cgroup2 \n1 2 3 - cgroup2 cgroup2 rw\n");
 	c = cgroups_here();
 	set_cgroup(7, "0::/x.service\n");
-	assert_string_equal(cgroups_unit(c, id_of("tree"), 7, 0), "x.service");
-	assert_string_equal(cgroups_unit(c, id_of("tree"), NO_PID, 0), "");
+	assert_string_equal(unit_of(c, id_of("tree"), 7, 0), "x.service");
+	assert_string_equal(unit_of(c, id_of("tree"), NO_PID, 0), "");
 }
 
 /* The last mount counts, but the whole hierarchy before a part of it. */
@@ -316,7 +329,7 @@ static void test_many_mounts(void **state)
 				   "cgroup2");
 		write_file("proc/self/mountinfo", text);
 		c = cgroups_here();
-		assert_string_equal(cgroups_unit(c, id_of(cases[i].id), NO_PID, 0), cases[i].unit);
+		assert_string_equal(unit_of(c, id_of(cases[i].id), NO_PID, 0), cases[i].unit);
 	}
 }
 
@@ -332,8 +345,7 @@ static void test_mount_point_with_spaces(void **state)
 	mount_line(text, sizeof(text), "/a\\040-\\040b", "a\\040b\\011c\\012d\\134e", "cgroup2");
 	write_file("proc/self/mountinfo", text);
 	c = cgroups_here();
-	assert_string_equal(cgroups_unit(c, id_of("a b\tc\nd\\e/x.service"), NO_PID, 0),
-			    "x.service");
+	assert_string_equal(unit_of(c, id_of("a b\tc\nd\\e/x.service"), NO_PID, 0), "x.service");
 }
 
 static void test_backslash_without_digits(void **state)
@@ -347,7 +359,7 @@ static void test_backslash_without_digits(void **state)
 	mount_line(text, sizeof(text), "/", "a\\04", "cgroup2");
 	write_file("proc/self/mountinfo", text);
 	c = cgroups_here();
-	assert_string_equal(cgroups_unit(c, id_of("a\\04/x.service"), NO_PID, 0), "x.service");
+	assert_string_equal(unit_of(c, id_of("a\\04/x.service"), NO_PID, 0), "x.service");
 }
 
 static void test_weird_names(void **state)
@@ -373,7 +385,7 @@ static void test_weird_names(void **state)
 		char relative[300];
 
 		snprintf(relative, sizeof(relative), "tree/%s", cases[i].name);
-		assert_string_equal(cgroups_unit(c, id_of(relative), NO_PID, 0), cases[i].unit);
+		assert_string_equal(unit_of(c, id_of(relative), NO_PID, 0), cases[i].unit);
 	}
 }
 
@@ -389,7 +401,7 @@ static void test_longest_name(void **state)
 	strcpy(name + 255 - strlen(".service"), ".service");
 	make_directory("tree/%s", name);
 	snprintf(relative, sizeof(relative), "tree/%s", name);
-	unit = cgroups_unit(c, id_of(relative), NO_PID, 0);
+	unit = unit_of(c, id_of(relative), NO_PID, 0);
 	assert_int_equal(strlen(unit), 252);
 	assert_int_equal(strncmp(unit, "\\xff\\xff", 8), 0);
 }
@@ -411,10 +423,10 @@ static void test_links_and_files_are_not_followed(void **state)
 	snprintf(target, sizeof(target), "%s/other", base);
 	assert_int_equal(symlink(target, link), 0);
 
-	assert_string_equal(cgroups_unit(c, id_of("other/o.service"), NO_PID, 0), "");
-	assert_string_equal(cgroups_unit(c, id_of("tree/file.service"), NO_PID, 0), "");
-	assert_string_equal(cgroups_unit(c, id_of("tree/loop.service"), NO_PID, 0), "");
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service"), NO_PID, 0),
+	assert_string_equal(unit_of(c, id_of("other/o.service"), NO_PID, 0), "");
+	assert_string_equal(unit_of(c, id_of("tree/file.service"), NO_PID, 0), "");
+	assert_string_equal(unit_of(c, id_of("tree/loop.service"), NO_PID, 0), "");
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service"), NO_PID, 0),
 			    "cron.service");
 }
 
@@ -431,9 +443,9 @@ static void test_depth(void **state)
 		ids[i] = id_of(relative);
 		strcat(relative, "/d");
 	}
-	assert_string_equal(cgroups_unit(c, ids[0], NO_PID, 0), "d.service");
-	assert_string_equal(cgroups_unit(c, ids[32], NO_PID, 0), "d.service");
-	assert_string_equal(cgroups_unit(c, ids[33], NO_PID, 0), "");
+	assert_string_equal(unit_of(c, ids[0], NO_PID, 0), "d.service");
+	assert_string_equal(unit_of(c, ids[32], NO_PID, 0), "d.service");
+	assert_string_equal(unit_of(c, ids[33], NO_PID, 0), "");
 }
 
 /* Paths of more than PATH_MAX are there, but nobody can name them. */
@@ -456,8 +468,8 @@ static void test_longer_than_a_path(void **state)
 		close(fd);
 		fd = next;
 	}
-	assert_string_equal(cgroups_unit(c, UINT64_MAX, NO_PID, 0), "");
-	assert_string_equal(cgroups_unit(c, id_of("tree/system.slice/cron.service"), NO_PID, 0),
+	assert_string_equal(unit_of(c, UINT64_MAX, NO_PID, 0), "");
+	assert_string_equal(unit_of(c, id_of("tree/system.slice/cron.service"), NO_PID, 0),
 			    "cron.service");
 
 	/* For teardown(), whose paths have an end, too. */
@@ -481,12 +493,12 @@ static void test_forgets(void **state)
 	(void)state;
 	make_directory("tree/x.service");
 	id = id_of("tree/x.service");
-	assert_string_equal(cgroups_unit(c, id, NO_PID, 0), "x.service");
+	assert_string_equal(unit_of(c, id, NO_PID, 0), "x.service");
 	/* Away, though not removed, so that its number does not come back. */
 	snprintf(from, sizeof(from), "%s/tree/x.service", base);
 	snprintf(to, sizeof(to), "%s/away", base);
 	assert_int_equal(rename(from, to), 0);
-	assert_string_equal(cgroups_unit(c, id, NO_PID, 0), "x.service");
+	assert_string_equal(unit_of(c, id, NO_PID, 0), "x.service");
 
 	make_directory("many");
 	for (int i = 0; i <= ENTRIES_MAX; i++) {
@@ -498,13 +510,13 @@ static void test_forgets(void **state)
 		snprintf(text, sizeof(text), "0::/r%d.scope\n", i);
 		set_cgroup(7, text);
 		snprintf(text, sizeof(text), "r%d.scope", i);
-		assert_string_equal(cgroups_unit(c, last, 7, 0), text);
+		assert_string_equal(unit_of(c, last, 7, 0), text);
 		snprintf(from, sizeof(from), "%s/%s", base, name);
 		snprintf(to, sizeof(to), "%s/many/%d", base, i);
 		assert_int_equal(rename(from, to), 0);
 	}
-	assert_string_equal(cgroups_unit(c, last, NO_PID, 0), "r8192.scope");
-	assert_string_equal(cgroups_unit(c, id, NO_PID, 0), "");
+	assert_string_equal(unit_of(c, last, NO_PID, 0), "r8192.scope");
+	assert_string_equal(unit_of(c, id, NO_PID, 0), "");
 }
 
 static void test_without_memory(void **state)
@@ -525,17 +537,17 @@ static void test_without_memory(void **state)
 
 		oom_after = after - 1;
 		oom_failed = 0;
-		unit = cgroups_unit(c, ssh, 7, 0);
+		unit = unit_of(c, ssh, 7, 0);
 		assert_string_equal(unit, oom_failed ? "" : "ssh.service");
-		unit = cgroups_unit(c, at, NO_PID, SECOND);
+		unit = unit_of(c, at, NO_PID, SECOND);
 		assert_true(!strcmp(unit, "at.service") || (oom_failed && !strcmp(unit, "")));
 		oom_after = OOM_NEVER;
 		complete = !oom_failed;
 
 		/* With memory again, everything is known. */
-		assert_string_equal(cgroups_unit(c, cron, NO_PID, 2 * SECOND), "cron.service");
-		assert_string_equal(cgroups_unit(c, ssh, 7, 2 * SECOND), "ssh.service");
-		assert_string_equal(cgroups_unit(c, at, NO_PID, 2 * SECOND), "at.service");
+		assert_string_equal(unit_of(c, cron, NO_PID, 2 * SECOND), "cron.service");
+		assert_string_equal(unit_of(c, ssh, 7, 2 * SECOND), "ssh.service");
+		assert_string_equal(unit_of(c, at, NO_PID, 2 * SECOND), "at.service");
 		assert_in_range(after, 1, 50);
 	}
 }
@@ -551,26 +563,11 @@ static void test_new_without_memory(void **state)
 	assert_null(c);
 }
 
-/* The machine's own: whatever it is, it gives the same answer twice. */
-static void test_this_machine(void **state)
-{
-	_cleanup_(cgroups_freep) struct cgroups *c = NULL;
-	_cleanup_(freep) char *unit = NULL;
-
-	(void)state;
-	assert_int_equal(cgroups_new("/proc", &c), 0);
-	unit = strdup(cgroups_unit(c, 1, getpid(), 0));
-	assert_non_null(unit);
-	assert_string_equal(cgroups_unit(c, 1, getpid(), 0), unit);
-	assert_string_equal(cgroups_unit(c, 0, 0, 10 * SECOND), "");
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_no_proc),
 		TEST(test_v2_by_process),
 		TEST(test_v2_of_a_process_that_is_gone),
 		TEST(test_v2_moved_since),
@@ -589,7 +586,6 @@ int main(void)
 		TEST(test_forgets),
 		TEST(test_without_memory),
 		TEST(test_new_without_memory),
-		TEST(test_this_machine),
 	};
 
 	return cmocka_run_group_tests_name("cgroups", tests, NULL, NULL);
