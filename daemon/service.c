@@ -34,7 +34,6 @@ struct service {
 	bool pid_label;
 
 	struct utsname kernel;
-	char clocksource[64];
 	uint64_t start_usec; /* CLOCK_REALTIME */
 	uint64_t boot_usec; /* CLOCK_REALTIME, as it was at the start: identities must not move with
 			       the clock */
@@ -165,7 +164,6 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 	s->boot_usec = s->start_usec - clock_usec(CLOCK_BOOTTIME);
 	if (uname(&s->kernel) < 0)
 		return -errno;
-	sysfs_read(SYSFS_CLOCKSOURCE, s->clocksource, sizeof(s->clocksource));
 	r = symbols_open(&s->symbols);
 	if (r < 0)
 		return r;
@@ -308,9 +306,12 @@ int service_wake_fd(const struct service *s)
 
 static int fill(struct service *s, const struct snapshot_wish *wish, struct snapshot *out)
 {
+	char clocksource[64];
 	const char *reason;
 
 	find_state(s);
+	/* The kernel itself leaves one that it finds unstable. */
+	sysfs_read(SYSFS_CLOCKSOURCE, clocksource, sizeof(clocksource));
 	out->version = PIPEWATCH_VERSION;
 	out->libbpf_version = libbpf_version_string();
 	out->start_time_usec = s->start_usec;
@@ -318,7 +319,7 @@ static int fill(struct service *s, const struct snapshot_wish *wish, struct snap
 	out->state_reason = snapshot_string(out, s->state_reason);
 	out->kernel_release = snapshot_string(out, s->kernel.release);
 	out->machine = snapshot_string(out, s->kernel.machine);
-	out->clocksource = snapshot_string(out, s->clocksource);
+	out->clocksource = snapshot_string(out, clocksource);
 	if (!out->state_reason || !out->kernel_release || !out->machine || !out->clocksource)
 		return -ENOMEM;
 
