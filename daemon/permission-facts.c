@@ -116,6 +116,18 @@ static bool in_own_user_namespace(void)
 	       outside != 0 || count != UINT32_MAX;
 }
 
+/* The initial PID namespace has the same number on every machine. */
+static bool in_own_pid_namespace(void)
+{
+	char link[32];
+	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
+
+	if (n < 0)
+		return false;
+	link[n] = '\0';
+	return strcmp(link, "pid:[4026531836]") != 0;
+}
+
 static bool has_capability(unsigned int capability)
 {
 	return capng_have_capability(CAPNG_EFFECTIVE, capability) == 1;
@@ -180,6 +192,7 @@ void permission_gather(verdict_symbol_fn symbol, void *userdata, struct permissi
 {
 	struct permission_facts facts = {
 		.own_user_namespace = in_own_user_namespace(),
+		.own_pid_namespace = in_own_pid_namespace(),
 		.seccomp = PERMISSION_UNKNOWN,
 		.unprivileged_bpf_disabled =
 			read_number("/proc/sys/kernel/unprivileged_bpf_disabled"),

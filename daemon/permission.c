@@ -89,6 +89,10 @@ static void add_known(struct causes *causes, const struct permission_facts *fact
 		add(causes, PIPEWATCH_EXIT_NOT_PERMITTED,
 		    "This process is in a user namespace of its own, where capabilities do not count for BPF: run it "
 		    "in the initial one, in a systemd unit with PrivateUsers=no.");
+	if (facts->own_pid_namespace)
+		add(causes, PIPEWATCH_EXIT_NOT_PERMITTED,
+		    "This process is in a PID namespace of its own, where processes have other ids than those that are "
+		    "counted: run it in the initial one, in a container with --pid=host.");
 	if (*missing)
 		add(causes, PIPEWATCH_EXIT_NOT_PERMITTED,
 		    "The effective capability set lacks %s: run as root, or grant it, in a systemd unit with "

@@ -24,7 +24,7 @@ enum permission_lockdown {
 /* Errors are 0 or -errno. */
 struct permission_facts {
 	enum permission_lockdown lockdown;
-	bool own_user_namespace;				    /* not in the initial one */
+	bool own_user_namespace, own_pid_namespace;		    /* not in the initial one */
 	bool cap_bpf, cap_perfmon, cap_sys_admin, cap_sys_resource; /* effective */
 	bool cap_bpf_exists; /* from 5.8; before, CAP_SYS_ADMIN stood for it */
 	int seccomp;	     /* as in /proc/PID/status: 2 is a filter */

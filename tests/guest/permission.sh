@@ -27,13 +27,14 @@ case $(uname -r) in
 *) counts_memory=false ;;
 esac
 if $counts_memory; then
-	plan 31
+	plan 35
 else
-	plan 28
+	plan 32
 fi
 refused "no capabilities" "lacks CAP_BPF and CAP_PERFMON" -u 1000
 refused "CAP_BPF alone" "lacks CAP_PERFMON" -u 1000 -c $cap_bpf
 refused "CAP_PERFMON alone" "lacks CAP_BPF:" -u 1000 -c $cap_perfmon
+refused "a PID namespace of its own" "PID namespace of its own" /bin/unshare -pf
 refused "seccomp" "seccomp filter forbids bpf\(2\) \(EPERM\)" -s errno
 refused "deadly seccomp" "seccomp filter kills callers of bpf\(2\)" -s kill
 

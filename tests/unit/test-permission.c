@@ -115,7 +115,7 @@ static void test_capabilities(void **state)
 	assert_judged(&facts, -EPERM, PIPEWATCH_EXIT_NOT_PERMITTED, LACKS("CAP_SYS_ADMIN"));
 }
 
-static void test_user_namespace(void **state)
+static void test_namespaces(void **state)
 {
 	struct permission_facts facts = free_machine;
 
@@ -127,6 +127,12 @@ static void test_user_namespace(void **state)
 		&facts, 0, PIPEWATCH_EXIT_NOT_PERMITTED,
 		"This process is in a user namespace of its own, where capabilities do not count for BPF: "
 		"run it in the initial one, in a systemd unit with PrivateUsers=no.");
+	facts.own_user_namespace = false;
+	facts.own_pid_namespace = true;
+	assert_judged(
+		&facts, -ENOENT, PIPEWATCH_EXIT_NOT_PERMITTED,
+		"This process is in a PID namespace of its own, where processes have other ids than those that "
+		"are counted: run it in the initial one, in a container with --pid=host.");
 }
 
 static void test_seccomp(void **state)
@@ -572,7 +578,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_in_the_way),
 		cmocka_unit_test(test_lockdown),
 		cmocka_unit_test(test_capabilities),
-		cmocka_unit_test(test_user_namespace),
+		cmocka_unit_test(test_namespaces),
 		cmocka_unit_test(test_seccomp),
 		cmocka_unit_test(test_kernels_without),
 		cmocka_unit_test(test_memlock),
