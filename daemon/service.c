@@ -34,6 +34,7 @@ struct service {
 	bool pid_label;
 
 	struct utsname kernel;
+	char clocksource[64];
 	uint64_t start_usec; /* CLOCK_REALTIME */
 	uint64_t boot_usec; /* CLOCK_REALTIME, as it was at the start: identities must not move with
 			       the clock */
@@ -304,14 +305,22 @@ int service_wake_fd(const struct service *s)
 	return measurement_wake_fd(s->measurement);
 }
 
+/* It may change while we run. Where it cannot be read, what was read last holds. */
+static void find_clocksource(struct service *s)
+{
+	char clocksource[sizeof(s->clocksource)];
+
+	sysfs_read(SYSFS_CLOCKSOURCE, clocksource, sizeof(clocksource));
+	if (clocksource[0])
+		memcpy(s->clocksource, clocksource, sizeof(clocksource));
+}
+
 static int fill(struct service *s, const struct snapshot_wish *wish, struct snapshot *out)
 {
-	char clocksource[64];
 	const char *reason;
 
 	find_state(s);
-	/* The kernel itself leaves one that it finds unstable. */
-	sysfs_read(SYSFS_CLOCKSOURCE, clocksource, sizeof(clocksource));
+	find_clocksource(s);
 	out->version = PIPEWATCH_VERSION;
 	out->libbpf_version = libbpf_version_string();
 	out->start_time_usec = s->start_usec;
@@ -319,7 +328,7 @@ static int fill(struct service *s, const struct snapshot_wish *wish, struct snap
 	out->state_reason = snapshot_string(out, s->state_reason);
 	out->kernel_release = snapshot_string(out, s->kernel.release);
 	out->machine = snapshot_string(out, s->kernel.machine);
-	out->clocksource = snapshot_string(out, clocksource);
+	out->clocksource = snapshot_string(out, s->clocksource);
 	if (!out->state_reason || !out->kernel_release || !out->machine || !out->clocksource)
 		return -ENOMEM;
 

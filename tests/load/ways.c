@@ -162,12 +162,12 @@ static void faults(void)
 
 	if (memory == MAP_FAILED || munmap(memory + 2 * PAGE, PAGE) < 0)
 		die("memory");
+	nonblocking(read_end);
 	did_write(write(write_end, memory, 3 * PAGE));
 	did_write(write(write_end, memory + 2 * PAGE - 100, PAGE));
 	did_write(write(write_end, memory + PAGE - 1, 2 * PAGE));
 	did_read(read(read_end, memory + PAGE, 3 * PAGE));
 	did_read(read(read_end, memory + 2 * PAGE - 100, 200));
-	nonblocking(read_end);
 	drain(3000);
 }
 
