@@ -268,17 +268,18 @@ static const char *unit_from_process(struct cgroups *c, uint64_t id, uint32_t pi
 	return entry_add(c, id, path);
 }
 
-/* There are no ids: if it was the same process still after its path was read, it is its path. */
+/* There are no ids: if it is the same process still, it was so when its path was read. */
 static const char *unit_from_v1(struct cgroups *c, uint32_t pid, uint64_t start_boottime_ns)
 {
 	struct process process;
 	char path[PATH_MAX];
 
-	if (process_path(c, pid, path, sizeof(path)) < 0 ||
-	    process_read(c->proc, pid, &process) < 0 ||
-	    process.start_ticks != process_ticks(start_boottime_ns))
+	if (process_path(c, pid, path, sizeof(path)) < 0)
 		return "";
 	name_unit_from_cgroup(path, c->unit, sizeof(c->unit));
+	if (c->unit[0] && (process_read(c->proc, pid, &process) < 0 ||
+			   process.start_ticks != process_ticks(start_boottime_ns)))
+		return "";
 	return c->unit;
 }
 
