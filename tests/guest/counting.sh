@@ -5,7 +5,7 @@
 . ./tap.sh
 . ./daemon.sh
 
-plan 33
+plan 50
 start_daemon
 show_shell
 
@@ -66,7 +66,8 @@ counted "failures are not counted, FIFO" failures fifo 1 65536 3 131073
 is "they leave no state" "$(claims)" 1
 
 # A read that blocks is not an operation, and killing it makes none.
-steps name:sleeper threads:5 write:1:10 drain:10 mark:/tmp/asleep block &
+# One at a time, so that nothing is lost on any kernel.
+steps name:sleeper threads:5 lock write:1:10 drain:10 unlock mark:/tmp/asleep block &
 sleeper=$!
 steps marks:/tmp/asleep:5
 usleep 100000
@@ -112,6 +113,19 @@ steps fifo write:3:127 write:2:128
 scrape
 is "size classes" "$(($(metric 'pipewatch_pipe_write_size_bytes_bucket{pipe="fifo",le="127"}') - \
 	before))" 3
+
+# By all other ways: what is counted is what the system calls returned.
+ways="megabyte packets vectors faults signals unread killed resized reopened noatime-asleep spliced cloned aio uring \
+uring-workers uring-polled"
+for way in $ways; do
+	ways "$way" > "/tmp/way.$way" && gone="${gone-} $way"
+done
+scrape
+is "all can be gone" "${gone-}" " $ways"
+for way in $ways; do
+	read -r reads read_bytes writes written_bytes noatime < "/tmp/way.$way"
+	counted "$way" "$way" anonymous "$reads" "$read_bytes" "$writes" "$written_bytes" "$noatime"
+done
 
 stop_daemon
 is "the daemon ends well" "$daemon_status, $(cat /tmp/daemon.log)" "0, "

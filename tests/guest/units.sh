@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=sh
 #
-# The unit or container of a process: by cgroup v2, also after a move and after the end, and where there
-# is v1 alone.
+# The unit or container of a process, also after a move and after the end.
 . ./tap.sh
 . ./daemon.sh
 
@@ -11,7 +10,7 @@ id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 
 # within DIRECTORY COMMAND...: in that control group
 within() {
-	[ -d "$1" ] || mkdir -p "$1"
+	mkdir -p "$1"
 	sh -c 'echo 0 > "$0/cgroup.procs" && exec "$@"' "$@"
 }
 
@@ -21,7 +20,7 @@ units() {
 		paste -sd ,
 }
 
-plan 13
+plan 11
 start_daemon
 
 n=0
@@ -76,32 +75,4 @@ scrape
 is "thread has ended there" "$(units thread)" "from.service 3,to.service 4"
 stop_daemon
 is "the daemon ends well" "$daemon_status, $(cat /tmp/daemon.log)" "0, "
-
-umount $v2
-mount -t tmpfs none $v2
-mkdir $v2/systemd
-mount -t cgroup -o none,name=systemd none $v2/systemd
-start_daemon
-# as_pid UNIT STEP...: all with the same process id
-as_pid() {
-	as_pid_group=$v2/systemd/$1
-	shift
-	mkdir -p "$as_pid_group"
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		echo 19999 > /proc/sys/kernel/ns_last_pid
-		within "$as_pid_group" steps pid:20000 "$@"
-		[ $? = 3 ] || return
-	done
-}
-as_pid first.service name:first write:1:1
-as_pid second.service name:second write:2:1 touch:/tmp/v1 wait:/tmp/v2 write:1:1 &
-second=$!
-until_file /tmp/v1
-scrape
-is "v1: who has ended is not given the unit of who has its id" "$(units first),$(units second)" " 1,second.service 2"
-touch /tmp/v2
-wait $second
-scrape
-is "v1: the unit stays after the end" "$(units second)" "second.service 3"
-stop_daemon
 done_testing

@@ -273,7 +273,7 @@ static void *read_thrice(void *done)
 }
 
 /* O_NOATIME comes and goes while a thread sleeps in read. */
-static void noatime(void)
+static void noatime_asleep(void)
 {
 	pthread_t reader;
 	int done = 0;
@@ -496,7 +496,7 @@ static const struct {
 	{ "killed", killed },
 	{ "resized", resized },
 	{ "reopened", reopened },
-	{ "noatime", noatime },
+	{ "noatime-asleep", noatime_asleep },
 	{ "spliced", spliced },
 	{ "cloned", cloned },
 	{ "aio", aio },
