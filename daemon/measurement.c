@@ -541,7 +541,8 @@ bool measurement_reattaches(const struct measurement *m)
 
 bool measurement_permitted(const struct measurement *m)
 {
-	return !m->counting || counting_permitted(m->counting);
+	return (!m->counting || counting_permitted(m->counting)) &&
+	       (!m->sampling || sampling_permitted(m->sampling));
 }
 
 void measurement_missing(const struct measurement *m,

@@ -467,6 +467,16 @@ int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each
 	return 0;
 }
 
+bool sampler_permitted(const struct sampler *s)
+{
+	const struct sampler_key nobody = {};
+	struct sampler_entry entry;
+
+	return bpf_map_lookup_elem(bpf_map__fd(s->skeleton->maps.processes), &nobody, &entry) ==
+		       0 ||
+	       errno == ENOENT;
+}
+
 uint64_t sampler_map_bytes(const struct sampler *s)
 {
 	return s->map_bytes;

@@ -76,6 +76,9 @@ typedef bool (*sampler_known_fn)(uint32_t tgid, uint64_t start_boottime_ns, uint
  */
 int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each, void *userdata);
 
+/* Are we permitted to read the maps? */
+bool sampler_permitted(const struct sampler *s);
+
 /* What the maps take of the kernel's memory. */
 uint64_t sampler_map_bytes(const struct sampler *s);
 

@@ -235,6 +235,11 @@ int sampling_refresh(struct sampling *s)
 	return sampler_refresh(s->sampler);
 }
 
+bool sampling_permitted(const struct sampling *s)
+{
+	return sampler_permitted(s->sampler);
+}
+
 uint64_t sampling_taken(const struct sampling *s)
 {
 	return sampler_taken(s->sampler);

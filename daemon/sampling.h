@@ -36,6 +36,9 @@ int sampling_collect(struct sampling *s, uint64_t now_usec);
 /* Follows the CPUs that come and go, and jitters; every few seconds. Returns 0 or -errno. */
 int sampling_refresh(struct sampling *s);
 
+/* Are we permitted to read what was sampled? */
+bool sampling_permitted(const struct sampling *s);
+
 /* Samples taken so far, idle or not, and those in pipe operations that there was no room for. */
 uint64_t sampling_taken(const struct sampling *s);
 uint64_t sampling_lost(const struct sampling *s);

@@ -27,9 +27,9 @@ case $(uname -r) in
 *) counts_memory=false ;;
 esac
 if $counts_memory; then
-	plan 35
+	plan 37
 else
-	plan 32
+	plan 34
 fi
 refused "no capabilities" "lacks CAP_BPF and CAP_PERFMON" -u 1000
 refused "CAP_BPF alone" "lacks CAP_PERFMON" -u 1000 -c $cap_bpf
@@ -60,6 +60,17 @@ is "the verdict" "$(metric "pipewatch_kernel_path{pipe=\"anonymous\",kind=\"atim
 is "one message" "$(grep -c . /tmp/daemon.log) $(grep -c 'lacks CAP_BPF and CAP_PERFMON' /tmp/daemon.log)" "1 1"
 stop_daemon
 is "it ends well" "$daemon_status" 0
+
+# Samples can be had there, and are read when all privileges that this does not take have been given up.
+unshare -pf ./pipewatchd --bus none > /tmp/daemon.log 2>&1 &
+daemon=$!
+await 10057 $daemon
+scrape
+is "auto in a PID namespace of its own: degraded" "$(metric 'pipewatch_state{state="degraded"}') \
+$(metric 'pipewatch_mode{mode="profile"}')" "1 1"
+killall pipewatchd
+wait $daemon
+is "it ends well" $? 0
 
 start_confined -u 1000 -c $cap_bpf -c $cap_perfmon -c $cap_sys_resource
 load -n 10 -s 3 -c unprivileged

@@ -62,6 +62,11 @@ int sampler_refresh(struct sampler *s)
 	return s->refresh_error;
 }
 
+bool sampler_permitted(const struct sampler *s)
+{
+	return s->refresh_error == 0;
+}
+
 int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each, void *userdata)
 {
 	(void)known;
@@ -155,8 +160,10 @@ static void test_arguments_and_end(void **state)
 	assert_int_equal(the_sampler.max_processes, 1000);
 	assert_int_equal(the_sampler.alive, 1);
 	assert_int_equal(sampling_refresh(s), 0);
+	assert_true(sampling_permitted(s));
 	the_sampler.refresh_error = -EMFILE;
 	assert_int_equal(sampling_refresh(s), -EMFILE);
+	assert_false(sampling_permitted(s));
 	assert_null(sampling_free(s));
 	assert_int_equal(the_sampler.alive, 0);
 	assert_null(sampling_free(NULL));
