@@ -14,9 +14,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define S_IFMT	0170000
-#define S_IFIFO 0010000
-
 const volatile __u32 own_tgid;
 
 /* Attaching and detaching take long. Set only while all is attached, so that no call is timed with
@@ -169,13 +166,9 @@ static __noinline __u64 *cmtime_begin(__u64 *ctx)
 	return pipe_begin(BURST_CMTIME, file->f_inode);
 }
 
-/* The sixth argument since 40a100d3adc1 ("fsnotify: pass dir and inode arguments to
- * fsnotify()", 5.9). */
 static __noinline __u64 *fsnotify_begin(__u64 *ctx)
 {
-	struct inode *inode = (void *)ctx[5];
-
-	return pipe_begin(BURST_FSNOTIFY, inode);
+	return pipe_begin(BURST_FSNOTIFY, fsnotify_inode(ctx));
 }
 
 static __noinline __u64 *empty_begin(__u64 *ctx)

@@ -196,7 +196,7 @@ static __noinline void slot_retire(struct wire_slot *slot, __u32 flags)
 	__u32 token = 0;
 
 	slot->flags = flags;
-	slot->key |= WIRE_KEY_EXITED;
+	store_release(&slot->key, slot->key | WIRE_KEY_EXITED);
 	__sync_fetch_and_add(&shared.exited, 1);
 	if (shared.exited - shared.reaped < wake_at_exited || shared.wake_pending)
 		return;
