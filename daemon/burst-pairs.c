@@ -11,12 +11,10 @@
 #include <bpf/btf.h>
 
 #include "burst.skel.h"
+#include "error.h"
 #include "util.h"
 
 #define LOG_BYTES 4096
-
-/* The kernel's own error number for what it does not support here; it has no name in user space. */
-#define KERNEL_ENOTSUPP 524
 
 /* Candidates, NULL-terminated; programs NAME_entry and NAME_exit. */
 static const struct {
@@ -80,14 +78,6 @@ void burst_pairs_exclude(struct burst_pairs *p, enum burst_pair pair, const char
 static bool pair_usable(const struct pair *pair)
 {
 	return !pair->reason[0];
-}
-
-static int silence(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	(void)level;
-	(void)format;
-	(void)arguments;
-	return 0;
 }
 
 static int functions_choose(struct burst_pairs *p)
@@ -210,8 +200,6 @@ int burst_pairs_new(struct burst_pairs **ret_pairs)
 	}
 	for (int i = 0; i < PAIRS; i++)
 		p->pairs[i].reason = p->reasons[i];
-	/* What libbpf would print is in our messages. */
-	libbpf_set_print(silence);
 	p->own_tgid = (uint32_t)getpid();
 	p->n_cpus = libbpf_num_possible_cpus();
 	if (p->n_cpus < 0)

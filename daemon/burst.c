@@ -14,6 +14,7 @@
 
 #include "burst-pairs.h"
 #include "burst-sum.h"
+#include "clock.h"
 #include "cpu-seconds.h"
 #include "own-pipe.h"
 #include "sysfs.h"
@@ -175,25 +176,17 @@ static int own_transfer(const struct own_pipe *p, int n)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* The empty functions run as well: what a pair costs depends on how fast the CPU is just now. */
 int burst_stimulate(struct burst *b)
 {
-	uint64_t end_ns = now_ns() + STIMULUS_NS;
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + STIMULUS_NS;
 	int r = 0;
 
 	if (!burst_pairs_is_open(b->pairs))
 		return -EAGAIN;
-	for (int i = 0;
-	     i < STIMULUS_BATCHES && r >= 0 && (i < STIMULUS_BATCHES_MIN || now_ns() < end_ns);
-	     i++) {
+	for (int i = 0; i < STIMULUS_BATCHES && r >= 0; i++) {
+		if (i >= STIMULUS_BATCHES_MIN && clock_ns(CLOCK_MONOTONIC) >= end_ns)
+			break;
 		for (int kind = 0; kind < PIPE_KINDS && r >= 0; kind++)
 			r = own_transfer(&b->own[kind], BATCH);
 		if (r >= 0)

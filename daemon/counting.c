@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/random.h>
-#include <time.h>
 
+#include "clock.h"
 #include "collector.h"
-#include "spell.h"
+#include "jitter.h"
 #include "tracer.h"
 #include "util.h"
 
@@ -46,14 +45,6 @@ struct counting {
 };
 
 static const struct extrapolation_factor factor_one = { .factor = 1 };
-
-static double cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static int tracer_start(uint32_t max_threads, struct tracer **ret_tracer)
 {
@@ -138,21 +129,10 @@ static void hooked_settle(struct counting *c)
 	c->hooked_attached_usec = attached_usec;
 }
 
-/* The period give or take a fifth, evenly, so that no load keeps step with it. */
-static uint64_t jittered(uint64_t period_usec)
-{
-	uint64_t fifth = period_usec / 5;
-	uint32_t random;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		return period_usec;
-	return period_usec - fifth + (2 * fifth * random >> 32);
-}
-
 static uint64_t due_after(const struct counting *c, uint64_t paused_usec)
 {
 	return paused_usec +
-	       jittered(c->period_usec > WINDOW_USEC ? c->period_usec - WINDOW_USEC : 0);
+	       jitter(c->period_usec > WINDOW_USEC ? c->period_usec - WINDOW_USEC : 0);
 }
 
 static void windows_pause(struct counting *c)
@@ -194,11 +174,11 @@ static int window_open(struct counting *c)
 
 	if (c->windows > 0)
 		hooked_settle(c);
-	c->cpu_seconds = cpu_seconds();
+	c->cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	c->counted_usec = tracer_counted_usec(c->tracer);
 	r = tracer_resume(c->tracer);
 	if (r < 0) {
-		c->due_usec = monotonic_usec() + jittered(c->period_usec);
+		c->due_usec = monotonic_usec() + jitter(c->period_usec);
 		return r;
 	}
 	c->phase = OPEN;
@@ -226,8 +206,8 @@ static int window_close(struct counting *c)
 	c->windows++;
 	c->window_seconds = window_usec * 1e-6;
 	c->coverage = fmin(1, (double)window_usec / (now_usec - c->since_usec));
-	c->operations_per_second = operations / c->window_seconds;
-	c->window_cpu_seconds = cpu_seconds() - c->cpu_seconds;
+	c->operations_per_second = window_usec > 0 ? operations / c->window_seconds : 0;
+	c->window_cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_seconds;
 	c->since_usec = now_usec;
 	if (c->period_usec == 0) {
 		hooked_settle(c);

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clock.h"
 #include "pipewatch/api.h"
-#include "spell.h"
 #include "util.h"
 
 /* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */

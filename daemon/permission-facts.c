@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "error.h"
 #include "permission.h"
 #include "util.h"
 
@@ -155,7 +156,7 @@ static int load_empty_program(void)
  * out. */
 static int call_in_child(int (*call)(void), bool *ret_killed)
 {
-	int status;
+	int status, error;
 	pid_t pid, waited;
 
 	pid = fork();
@@ -165,7 +166,9 @@ static int call_in_child(int (*call)(void), bool *ret_killed)
 		/* No core file for a death that is expected. */
 		prctl(PR_SET_DUMPABLE, 0);
 		signal(SIGSYS, SIG_DFL);
-		_exit(-call());
+		error = -call();
+		/* A status has eight bits. */
+		_exit(error == KERNEL_ENOTSUPP ? EOPNOTSUPP : error);
 	}
 	do {
 		waited = waitpid(pid, &status, 0);

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "clock.h"
+#include "error.h"
 #include "own-pipe.h"
 #include "util.h"
 
@@ -62,14 +64,6 @@ struct rounds {
 struct stored {
 	uint64_t atime[PIPE_KINDS], cmtime[PIPE_KINDS];
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * UINT64_C(1000000000) + t.tv_nsec;
-}
 
 static struct timespec after_usec(const struct timespec *t, unsigned int usec)
 {
@@ -203,7 +197,7 @@ static int open_pipes(struct rounds *r)
 			for (int noatime = 0; noatime < 2; noatime++)
 				snprintf(r->missing[kind][noatime], sizeof(r->missing[kind][0]),
 					 "no own FIFO could be made (%.32s: %s)", failed,
-					 strerrorname_np(-error) ?: "unknown error");
+					 error_name(error));
 			continue;
 		}
 		if (p->noatime)
@@ -213,7 +207,7 @@ static int open_pipes(struct rounds *r)
 			add_variant(r, kind, false);
 		if (fcntl(p->read_fd, F_SETFL, O_NONBLOCK | O_NOATIME) < 0)
 			snprintf(r->missing[kind][true], sizeof(r->missing[kind][0]),
-				 "O_NOATIME is refused (%s)", strerrorname_np(errno) ?: "?");
+				 "O_NOATIME is refused (%s)", error_name(errno));
 		else
 			add_variant(r, kind, true);
 	}

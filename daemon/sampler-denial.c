@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "error.h"
 #include "perf-event.h"
 #include "util.h"
 
@@ -80,16 +81,16 @@ static void judge_events(const struct sampler_denial_facts *facts, int error, co
 		say(t,
 		    "A seccomp filter forbids perf_event_open(2) (%s): let it pass, in a systemd unit with "
 		    "SystemCallFilter=perf_event_open.",
-		    strerrorname_np(-error));
+		    error_name(error));
 	else if (denied)
 		say(t,
 		    "The kernel refuses perf_event_open(2) (%s), though the capabilities are there; a security "
 		    "module may be the cause.",
-		    strerrorname_np(-error));
+		    error_name(error));
 	else if (error == -ENOSYS || error == -ENOENT || error == -EOPNOTSUPP)
 		say(t,
 		    "This kernel has no perf events (%s): it needs one built with CONFIG_PERF_EVENTS=y.",
-		    strerrorname_np(-error));
+		    error_name(error));
 	else
 		say(t, "perf_event_open(2) failed: %s.", strerror(-error));
 }

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <time.h>
 
+#include "clock.h"
 #include "cpus.h"
+#include "jitter.h"
 #include "kallsyms.h"
 #include "map-memory.h"
 #include "perf-event.h"
@@ -160,28 +160,9 @@ static int load(struct sampler *s, uint32_t max_processes, const struct sampler_
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
-}
-
-/* The period give or take a fifth, evenly. */
-static uint64_t jittered_period(const struct sampler *s)
-{
-	uint64_t fifth = s->period_ns / 5;
-	uint32_t random;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		return s->period_ns;
-	return s->period_ns - fifth + (2 * fifth * random >> 32);
-}
-
 static int cpu_open(struct sampler *s, size_t cpu)
 {
-	_cleanup_(closep) int fd = perf_event_open_timer(cpu, jittered_period(s));
+	_cleanup_(closep) int fd = perf_event_open_timer(cpu, jitter(s->period_ns));
 
 	if (fd < 0)
 		return fd;
@@ -189,7 +170,7 @@ static int cpu_open(struct sampler *s, size_t cpu)
 		return -errno;
 	__atomic_store_n(&s->memory[cpu].last_ns, 0, __ATOMIC_RELAXED);
 	s->cpus[cpu].jittered_last = 0;
-	s->cpus[cpu].enabled_ns = now_ns();
+	s->cpus[cpu].enabled_ns = clock_ns(CLOCK_MONOTONIC);
 	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 		return -errno;
 	s->cpus[cpu].event_fd = fd;
@@ -207,7 +188,7 @@ static bool cpu_is_dead(const struct sampler *s, size_t cpu)
 {
 	uint64_t last = __atomic_load_n(&s->memory[cpu].last_ns, __ATOMIC_RELAXED);
 	uint64_t since = last > s->cpus[cpu].enabled_ns ? last : s->cpus[cpu].enabled_ns;
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	return now > since && now - since > DEAD_NS + DEAD_PERIODS * s->period_ns;
 }
@@ -215,7 +196,7 @@ static bool cpu_is_dead(const struct sampler *s, size_t cpu)
 static int cpu_jitter(struct sampler *s, size_t cpu)
 {
 	uint64_t last = __atomic_load_n(&s->memory[cpu].last_ns, __ATOMIC_RELAXED);
-	uint64_t period = jittered_period(s);
+	uint64_t period = jitter(s->period_ns);
 
 	/* Each change begins a period anew: after changes faster than it none would ever end. */
 	if (last == s->cpus[cpu].jittered_last)

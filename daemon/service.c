@@ -2,14 +2,15 @@
 #include "service.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include <bpf/libbpf.h>
 
 #include "ab.h"
 #include "check.h"
+#include "clock.h"
 #include "cpu-time.h"
 #include "measurement.h"
 #include "permission.h"
@@ -49,14 +50,6 @@ struct service {
 	struct snapshot_wish last_wish;
 	uint64_t last_usec; /* CLOCK_MONOTONIC */
 };
-
-static uint64_t clock_usec(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * UINT64_C(1000000) + t.tv_nsec / 1000;
-}
 
 static void find_verdict(struct service *s)
 {
@@ -143,14 +136,6 @@ static struct config_values values_of(const struct config *config)
 	};
 }
 
-static int silence(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	(void)level;
-	(void)format;
-	(void)arguments;
-	return 0;
-}
-
 /* All but the measuring: what --check needs too. */
 static int service_prepare(const struct config *config, struct service **ret_service)
 {
@@ -171,7 +156,7 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 		return r;
 	find_verdict(s);
 	/* What libbpf would print is in the programs' logs and our messages. */
-	libbpf_set_print(silence);
+	libbpf_set_print(NULL);
 
 	*ret_service = s;
 	s = NULL;
@@ -274,7 +259,7 @@ static bool last_serves(const struct service *s, const struct snapshot_wish *wis
 uint64_t service_step(struct service *s)
 {
 	/* It would be served no more, and can be large. */
-	if (!last_serves(s, &(struct snapshot_wish){}, clock_usec(CLOCK_MONOTONIC)))
+	if (!last_serves(s, &(struct snapshot_wish){}, monotonic_usec()))
 		last_forget(s);
 	return measurement_step(s->measurement);
 }
@@ -339,7 +324,7 @@ int service_get(void *userdata, const struct snapshot_wish *wish, struct snapsho
 {
 	_cleanup_(snapshot_unrefp) struct snapshot *fresh = NULL;
 	struct service *s = userdata;
-	uint64_t now = clock_usec(CLOCK_MONOTONIC);
+	uint64_t now = monotonic_usec();
 	struct snapshot_wish fresh_wish = *wish;
 	int r;
 

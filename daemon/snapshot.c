@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* uthash would exit(3) without memory. */
 #define HASH_NONFATAL_OOM	  1
 #define uthash_nonfatal_oom(item) ((item)->lost = true)
 #include <uthash.h>
 
+#include "clock.h"
 #include "util.h"
 
 /* The arena is the set of all strings, so that a name shared by thousands of processes is stored
@@ -55,16 +55,14 @@ const char *observer_part_name(enum observer_part part)
 
 struct snapshot *snapshot_new(void)
 {
-	struct timespec now;
 	struct snapshot *s;
 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	s->n_refs = 1;
-	s->time_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	s->time_usec = clock_usec(CLOCK_REALTIME);
 	s->version = "";
 	s->libbpf_version = "";
 	s->state_reason = "";

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "error.h"
 #include "own-pipe.h"
 #include "trial.h"
 #include "util.h"
@@ -98,13 +99,13 @@ static void try_cmtime(const struct own_pipe *p, struct trial *ret)
 	r = prepare(p->write_fd, &before);
 	if (r < 0) {
 		conclude(ret, PATH_UNKNOWN, "a write could not be tried (fstat: %s)",
-			 strerrorname_np(-r));
+			 error_name(r));
 		return;
 	}
 	r = write_byte(p->write_fd);
 	if (r < 0 || fstat(p->write_fd, &after) < 0) {
 		conclude(ret, PATH_UNKNOWN, "a write could not be tried (%s)",
-			 strerrorname_np(r < 0 ? -r : errno));
+			 error_name(r < 0 ? r : errno));
 		return;
 	}
 	if (same_time(&before.st_mtim, &after.st_mtim) &&
@@ -126,14 +127,13 @@ static void try_atime(const struct own_pipe *p, struct trial *ret)
 	}
 	r = prepare(p->read_fd, &before);
 	if (r < 0) {
-		conclude(ret, PATH_UNKNOWN, "a read could not be tried (fstat: %s)",
-			 strerrorname_np(-r));
+		conclude(ret, PATH_UNKNOWN, "a read could not be tried (fstat: %s)", error_name(r));
 		return;
 	}
 	r = read_byte(p->read_fd);
 	if (r < 0 || fstat(p->read_fd, &after) < 0) {
 		conclude(ret, PATH_UNKNOWN, "a read could not be tried (%s)",
-			 strerrorname_np(r < 0 ? -r : errno));
+			 error_name(r < 0 ? r : errno));
 		return;
 	}
 	if (same_time(&before.st_atim, &after.st_atim))
@@ -162,20 +162,20 @@ static void try_fsnotify(const struct own_pipe *p, struct trial *ret)
 
 	if (watch_fd < 0) {
 		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (inotify_init1: %s)",
-			 strerrorname_np(errno));
+			 error_name(errno));
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->read_fd);
 	if (inotify_add_watch(watch_fd, path, IN_MODIFY) < 0) {
 		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (inotify_add_watch: %s)",
-			 strerrorname_np(errno));
+			 error_name(errno));
 		return;
 	}
 	r = write_byte(p->write_fd);
 	n = read(watch_fd, buffer, sizeof(buffer));
 	if (r < 0 || (n < 0 && errno != EAGAIN)) {
 		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (%s)",
-			 strerrorname_np(r < 0 ? -r : errno));
+			 error_name(r < 0 ? r : errno));
 		return;
 	}
 	for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
@@ -211,7 +211,7 @@ void trial_run(enum pipe_kind kind, const char *const *directories,
 				conclude(&ret[update], PATH_UNKNOWN,
 					 "no own %s could be made (%.32s: %s)",
 					 kind == PIPE_FIFO ? "FIFO" : "pipe", failed,
-					 strerrorname_np(-r) ?: "unknown error");
+					 error_name(r));
 		}
 		return;
 	}

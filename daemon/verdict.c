@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "error.h"
 #include "trial.h"
 #include "verdict.h"
 
@@ -49,7 +50,7 @@ static void find_by_symbol(verdict_symbol_fn symbol, void *userdata, enum pipe_k
 					      : has_common;
 
 		by_symbol_set(ret, PATH_UNKNOWN, "the kernel's symbols cannot be read (%s)",
-			      strerrorname_np(-error) ?: "unknown error");
+			      error_name(error));
 	} else if (has_anonymous && pipe == PIPE_ANONYMOUS) {
 		by_symbol_set(ret, PATH_REMOVED, "the kernel has %s", anonymous);
 	} else if (has_anonymous && has_fifo) {

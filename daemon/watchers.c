@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "name.h"
 #include "process.h"
 #include "util.h"
@@ -61,14 +61,6 @@ struct watchers {
 	double fsnotify_seconds;
 	uint64_t due_usec;
 };
-
-static uint64_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * UINT64_C(1000000) + t.tv_nsec / 1000;
-}
 
 /* The mount that the file @fd of this process is on. Returns 0 or -errno. */
 static int mount_of(int fd, unsigned int *ret_mount)
@@ -350,7 +342,7 @@ static int scan_begin(struct watchers *w, const char *proc)
 
 int watchers_scan(struct watchers *w, const char *proc, uint64_t limit_usec)
 {
-	uint64_t begin = now_usec();
+	uint64_t begin_usec = monotonic_usec();
 	int r = 0;
 
 	if (!w->processes)
@@ -372,7 +364,7 @@ int watchers_scan(struct watchers *w, const char *proc, uint64_t limit_usec)
 			scan_end(w);
 			return r;
 		}
-	} while (now_usec() - begin < limit_usec);
+	} while (monotonic_usec() - begin_usec < limit_usec);
 	return 0;
 }
 
