@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
+#include "clock.h"
 #include "detachment.h"
 #include "map-memory.h"
 #include "pipewatch/wire.h"
@@ -85,8 +86,8 @@ static const char *const hooks[PROGRAMS][3] = {
 	[PROGRAM_RENAME] = { "task_rename" },
 	[PROGRAM_MOVE] = { "cgroup_attach_task" },
 	[PROGRAM_CGROUP] = { "cgroup_mkdir" },
-	/* f017b0a4951f ("fs/pipe: express 'pipe_...' …", 6.15) gave anonymous pipes functions of
-	   their own, which those of FIFOs call. */
+	/* f017b0a4951f ("pipe: don't update {a,c,m}time for anonymous pipes", 6.15) gave anonymous
+	 * pipes functions of their own, which those of FIFOs call. */
 	[PROGRAM_READ] = { "anon_pipe_read", "pipe_read" },
 	[PROGRAM_WRITE] = { "anon_pipe_write", "pipe_write" },
 };
@@ -363,7 +364,10 @@ static void counting_end(struct tracer *t)
 	__atomic_store_n(&bss->shared.counting, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&bss->pipe_mount, NULL, __ATOMIC_SEQ_CST);
 	spell_end(&t->counted, monotonic_usec());
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	/* Refused where CPUs run without ticks (nohz_full=): a program runs for far less than that.
+	 */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	__atomic_store_n(&bss->pipe_mount, NULL, __ATOMIC_SEQ_CST);
 }
 
