@@ -5,14 +5,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
 #include "bus.h"
+#include "clock.h"
 #include "config.h"
 #include "http.h"
 #include "log.h"
@@ -22,6 +23,12 @@
 #include "privilege.h"
 #include "service.h"
 #include "util.h"
+
+/* By default sd-event moves timers by up to 250 ms, to a grid that is the same on the whole host:
+ * longer than a window, and in step with others. */
+#define STEP_ACCURACY_USEC 1000
+
+#define USEC_PER_SEC UINT64_C(1000000)
 
 struct daemon {
 	const struct options *options;
@@ -102,7 +109,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)usec;
 	collect(userdata, false);
 	tell_states(userdata);
-	r = sd_event_source_set_time_relative(source, SERVICE_COLLECT_SEC * UINT64_C(1000000));
+	r = sd_event_source_set_time_relative(source, SERVICE_COLLECT_SEC * USEC_PER_SEC);
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
@@ -188,14 +195,11 @@ static void reload(struct daemon *d)
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
-	struct timespec now;
 	int r;
 
 	(void)source;
 	(void)info;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		   now.tv_sec * 1000000ULL + now.tv_nsec / 1000);
+	sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, monotonic_usec());
 	reload(userdata);
 	r = follow_mode(userdata);
 	tell_states(userdata);
@@ -203,9 +207,31 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
 	return r;
 }
 
-/* Blocked before anything can go wrong with them, so that none is missed during the start. */
+/*
+ * Leaves @source to the loop, which is to end when its handler fails: by default sd-event would
+ * only switch it off, and a daemon that looks well would measure nothing.
+ */
+static int source_leave(sd_event_source *source)
+{
+	int r = sd_event_source_set_exit_on_failure(source, true);
+
+	return r < 0 ? r : sd_event_source_set_floating(source, true);
+}
+
+static int add_timer(struct daemon *d, uint64_t usec, uint64_t accuracy_usec,
+		     sd_event_time_handler_t handler)
+{
+	_cleanup_(sd_event_source_unrefp) sd_event_source *source = NULL;
+	int r = sd_event_add_time_relative(d->event, &source, CLOCK_MONOTONIC, usec, accuracy_usec,
+					   handler, d);
+
+	return r < 0 ? r : source_leave(source);
+}
+
+/* Blocks the signals first, so that none is missed or kills us during the start. */
 static int add_signals(struct daemon *d)
 {
+	_cleanup_(sd_event_source_unrefp) sd_event_source *hangup = NULL;
 	sigset_t set;
 	int r;
 
@@ -220,8 +246,8 @@ static int add_signals(struct daemon *d)
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGINT, NULL, NULL);
 	if (r >= 0)
-		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_hangup, d);
-	return r;
+		r = sd_event_add_signal(d->event, &hangup, SIGHUP, on_hangup, d);
+	return r < 0 ? r : source_leave(hangup);
 }
 
 static int add_collection(struct daemon *d)
@@ -229,10 +255,9 @@ static int add_collection(struct daemon *d)
 	const char *reason;
 	int r;
 
-	r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
-				       SERVICE_COLLECT_SEC * UINT64_C(1000000), 0, on_timer, d);
+	r = add_timer(d, SERVICE_COLLECT_SEC * USEC_PER_SEC, 0, on_timer);
 	if (r >= 0)
-		r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, 0, 0, on_step, d);
+		r = add_timer(d, 0, STEP_ACCURACY_USEC, on_step);
 	if (r < 0)
 		return r;
 	d->wake_fd = -1;
@@ -240,36 +265,51 @@ static int add_collection(struct daemon *d)
 	return follow_mode(d);
 }
 
+static void strings_freep(char ***strings)
+{
+	for (char **s = *strings; s && *s; s++)
+		free(*s);
+	free(*strings);
+}
+
+/* Returns how many sockets systemd has passed, or -errno, having logged why. */
+static int serve_passed(struct daemon *d)
+{
+	_cleanup_(strings_freep) char **names = NULL;
+	int n = sd_listen_fds_with_names(false, &names);
+
+	if (n < 0) {
+		fail_os("Taking over the sockets passed by systemd failed", n);
+		return n;
+	}
+	for (int i = 0; i < n; i++) {
+		int r = http_listen_fd(d->http, SD_LISTEN_FDS_START + i);
+
+		if (r >= 0)
+			continue;
+		log_message(
+			LOG_ERR,
+			"The passed socket %s cannot be used: %s. Pass listening stream sockets only.",
+			names[i], strerror(-r));
+		return r;
+	}
+	return n;
+}
+
 /* Returns 0 or an exit code, having logged why. */
 static int serve_http(struct daemon *d)
 {
-	char **names = NULL;
-	int n, r;
+	int n_passed, r;
 
 	r = http_new(d->event, service_get, d->service, &d->http);
 	if (r < 0)
 		return fail_os("Starting the HTTP server failed", r);
-
-	n = sd_listen_fds_with_names(false, &names);
-	if (n < 0)
-		return fail_os("Taking over the sockets passed by systemd failed", n);
-	for (int i = 0; i < n; i++) {
-		r = http_listen_fd(d->http, SD_LISTEN_FDS_START + i);
-		if (r < 0) {
-			log_message(
-				LOG_ERR,
-				"The passed socket %s cannot be used: %s. Pass listening stream sockets only.",
-				names[i], strerror(-r));
-			break;
-		}
-		free(names[i]);
-	}
-	free(names);
-	if (r < 0)
+	n_passed = serve_passed(d);
+	if (n_passed < 0)
 		return PIPEWATCH_EXIT_OS;
 
-	/* systemd has probably opened the default address; another one was asked for. */
-	if (n > 0 && d->config->listen_is_default)
+	/* systemd has probably opened the default address; any other was asked for. */
+	if (n_passed > 0 && d->config->listen_is_default)
 		return 0;
 	for (char **listen = d->config->listen; *listen; listen++) {
 		r = http_listen(d->http, *listen);
