@@ -26,7 +26,7 @@ struct config {
 	bool pid_label;
 
 	/* [Bus] */
-	char *bus; /* system, session, none, or a D-Bus address */
+	char *bus; /* system, session, none, or the address of a Unix socket */
 };
 
 /* Where a value came from that cannot be used, and what would be allowed. */
