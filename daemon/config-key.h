@@ -11,8 +11,8 @@ struct config_key {
 	const char *section;
 	const char *name;
 	const char *allowed; /* for config_set()'s ret_allowed */
-	int (*set)(struct config *c,
-		   const char *value); /* 0, -EINVAL, -ENOMEM; all or nothing but for -ENOMEM */
+	/* Returns 0, -EINVAL or -ENOMEM, and but for the last sets all or nothing. */
+	int (*set)(struct config *c, const char *value);
 };
 
 const struct config_key *config_key_find(const char *name); /* NULL if there is none */

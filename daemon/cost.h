@@ -16,10 +16,8 @@
 #include "pipe.h"
 
 enum cost_stage {
-	COST_UPDATE,	 /* deciding whether a time has changed: touch_atime or file_update_time
-			    themselves */
-	COST_SUPERBLOCK, /* write access to the superblock, inline in the writer: only A/B sees it
-			  */
+	COST_UPDATE,	 /* deciding whether a time has changed */
+	COST_SUPERBLOCK, /* write access to the superblock, inline in the writer */
 	COST_MOUNT,	 /* write access to the mount, when a time has changed */
 	COST_INODE,	 /* storing the new time, when it has changed */
 	COST_STAGES,
@@ -50,9 +48,9 @@ enum cost_agreement {
 /* What one update of one kind on one kind of pipe costs. */
 struct cost_estimate {
 	struct cost_figure whole;
-	struct cost_figure
-		stages[COST_STAGES]; /* the known ones sum to the whole, unless undivided */
-	bool undivided;		     /* only the whole is known */
+	/* The known ones sum to the whole, unless undivided. */
+	struct cost_figure stages[COST_STAGES];
+	bool undivided;				/* only the whole is known */
 	struct cost_figure by[COST_ESTIMATORS]; /* the whole, as each of them has it */
 	enum cost_agreement agreement;		/* where the whole is known */
 };

@@ -50,8 +50,6 @@ struct cpu_times *cpu_times_free(struct cpu_times *c)
 	return NULL;
 }
 
-/* ---- bases ---- */
-
 static int base_compare(const struct base *base, const struct snapshot_process *p)
 {
 	if (base->pid != p->pid)
@@ -146,8 +144,6 @@ static void bases_review(struct cpu_times *c, const struct snapshot *s)
 			c->bases[kept++] = c->bases[i];
 	c->n_bases = kept;
 }
-
-/* ---- times ---- */
 
 static int cpu_seconds_read(const struct cpu_times *c, const struct snapshot_process *p,
 			    double *ret_seconds)

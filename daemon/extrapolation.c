@@ -49,12 +49,12 @@ static void sizes_scale(double factor, uint64_t sizes[static SIZE_CLASSES], uint
 {
 	uint64_t counted = 0, scaled = 0;
 
-	for (int class = 0; class < SIZE_CLASSES; class ++) {
+	for (int i = 0; i < SIZE_CLASSES; i++) {
 		uint64_t until;
 
-		counted += sizes[class];
+		counted += sizes[i];
 		until = llround(factor * counted);
-		sizes[class] = until - scaled;
+		sizes[i] = until - scaled;
 		scaled = until;
 	}
 	*ret_sum = scaled;

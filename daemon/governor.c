@@ -101,8 +101,6 @@ static void prospect_init(struct prospect *p, const struct governor_facts *f)
 	p->costs[MODE_OFF] = 0;
 }
 
-/* ---- words ---- */
-
 /* So many significant digits, without an exponent. */
 static void number_print(char *ret, size_t size, double x, int digits)
 {
@@ -291,8 +289,6 @@ static void explain_asked(const struct prospect *p, const struct governor *g,
 	default: say(ret, "Mode off was asked for: nothing is counted or sampled.");
 	}
 }
-
-/* ---- the choice ---- */
 
 static void past_forget(struct governor *g)
 {

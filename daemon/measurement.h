@@ -28,8 +28,8 @@ struct measurement_setup {
 	unsigned int max_groups;
 	unsigned int sample_frequency_hz;
 	uint64_t start_usec, boot_usec; /* CLOCK_REALTIME */
-	const char *const
-		*directories; /* for FIFOs of our own, NULL-terminated; kept by the caller */
+	/* For FIFOs of our own, NULL-terminated; kept by the caller. */
+	const char *const *directories;
 	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
 	measurement_refusal_fn refusal; /* kept, with its userdata */
 	void *userdata;

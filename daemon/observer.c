@@ -33,8 +33,6 @@ struct observer {
 	double programs_ratio, pipe_time_ratio; /* standard errors */
 };
 
-/* ---- notes ---- */
-
 static const struct note *notes_newest(const struct notes *notes)
 {
 	return notes->n > 0 ? &notes->ring[(notes->n - 1) % NOTES] : NULL;
@@ -62,8 +60,6 @@ static const struct note *notes_find(const struct notes *notes, const struct not
 	}
 	return NULL;
 }
-
-/* ---- sums ---- */
 
 static void add(double *sum, double seconds)
 {
@@ -132,8 +128,6 @@ void observer_mode_changed(struct observer *o, uint64_t now_usec)
 	o->recent.n = 0;
 	observer_look(o, now_usec);
 }
-
-/* ---- what follows ---- */
 
 static void overhead_fill(const struct observer *o, struct cost_figure *ret)
 {

@@ -48,8 +48,8 @@ static const struct argp_option option_list[] = {
 
 struct parse {
 	struct options *options;
-	struct config *
-		scratch; /* takes every value once, so that options_apply() cannot be refused one */
+	/* Takes every value once, so that options_apply() cannot be refused one. */
+	struct config *scratch;
 };
 
 static error_t set(struct argp_state *state, const char *option, const char *key, const char *value,

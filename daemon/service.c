@@ -36,9 +36,8 @@ struct service {
 
 	struct utsname kernel;
 	char clocksource[64];
-	uint64_t start_usec; /* CLOCK_REALTIME */
-	uint64_t boot_usec; /* CLOCK_REALTIME, as it was at the start: identities must not move with
-			       the clock */
+	/* CLOCK_REALTIME, as it was at the start: identities must not move when it is set. */
+	uint64_t start_usec, boot_usec;
 
 	struct symbols *symbols;
 	struct verdict verdict;

@@ -303,8 +303,8 @@ static void own_operations(const struct tracer *t, uint64_t ret[WIRE_DIRECTIONS]
 		if (slot->key != tid)
 			continue;
 		for (int direction = 0; direction < WIRE_DIRECTIONS; direction++)
-			for (int class = 0; class < WIRE_SIZE_CLASSES; class ++)
-				ret[direction] += slot->counts[direction].sizes[class];
+			for (int i = 0; i < WIRE_SIZE_CLASSES; i++)
+				ret[direction] += slot->counts[direction].sizes[i];
 	}
 }
 
