@@ -36,6 +36,22 @@ static void stage_set(struct burst_stage *s, uint64_t calls, double ns, double e
 	};
 }
 
+/* Too few calls for a figure of any stage that could be timed. */
+static void stages_unknown(uint64_t calls, struct burst_stage ret[static COST_STAGES])
+{
+	for (int i = 0; i < COST_STAGES; i++) {
+		if (i == COST_SUPERBLOCK)
+			continue;
+		ret[i].calls = calls;
+		if (calls == 0)
+			cost_figure_unknown(&ret[i].cost, "No call came in the window.");
+		else
+			cost_figure_unknown(&ret[i].cost,
+					    "Only %u calls came in the window, too few for a mean.",
+					    (unsigned int)calls);
+	}
+}
+
 void burst_sum(const struct histogram spans[static BURST_SPANS], const struct burst_cost *cost,
 	       const char *const no_part_reason[static BURST_PARTS],
 	       struct burst_stage ret[static COST_STAGES], uint64_t *ret_outliers)
@@ -59,18 +75,7 @@ void burst_sum(const struct histogram spans[static BURST_SPANS], const struct bu
 			    "It is inline in its callers, so there is no function to time.");
 	ret[COST_SUPERBLOCK].calls = 0;
 	if (count < BURST_CALLS_MIN) {
-		for (int i = 0; i < COST_STAGES; i++) {
-			if (i == COST_SUPERBLOCK)
-				continue;
-			ret[i].calls = count;
-			if (count == 0)
-				cost_figure_unknown(&ret[i].cost, "No call came in the window.");
-			else
-				cost_figure_unknown(
-					&ret[i].cost,
-					"Only %u calls came in the window, too few for a mean.",
-					(unsigned int)count);
-		}
+		stages_unknown(count, ret);
 		return;
 	}
 

@@ -229,14 +229,59 @@ int sampler_refresh(struct sampler *s)
 	return first;
 }
 
+static int sampler_allocate(unsigned int frequency_hz, size_t n_cpus, struct sampler **ret_sampler)
+{
+	_cleanup_(sampler_freep) struct sampler *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->period_ns = NSEC_PER_SEC / frequency_hz;
+	s->cpus = calloc(n_cpus, sizeof(*s->cpus));
+	s->online = calloc(n_cpus, sizeof(*s->online));
+	if (!s->cpus || !s->online)
+		return -ENOMEM;
+	s->n_cpus = n_cpus;
+	for (size_t i = 0; i < s->n_cpus; i++)
+		s->cpus[i].event_fd = -1;
+	*ret_sampler = s;
+	s = NULL;
+	return 0;
+}
+
+/* Finds the functions, loads the program and starts the timers. *ret_step is the one that failed.
+ */
+static int sampler_start(struct sampler *s, uint32_t max_processes, enum sampler_step *ret_step)
+{
+	struct sampler_ranges classes[SAMPLER_CLASSES] = {};
+	bool killed;
+	int r;
+
+	*ret_step = SAMPLER_STEP_ADDRESSES;
+	r = find_functions(classes);
+	if (r < 0)
+		return r;
+	for (int kind = 0; kind < UPDATE_KINDS; kind++)
+		s->sees[kind] = classes[update_classes[kind]].n > 0;
+#if !defined(__x86_64__)
+	s->sees[UPDATE_FSNOTIFY] = false;
+#endif
+
+	*ret_step = SAMPLER_STEP_PROGRAM;
+	r = load(s, max_processes, classes);
+	if (r < 0)
+		return r;
+
+	*ret_step = SAMPLER_STEP_EVENTS;
+	r = perf_event_try(&killed);
+	return r < 0 ? r : sampler_refresh(s);
+}
+
 int sampler_new(unsigned int frequency_hz, uint32_t max_processes, char *ret_reason, size_t size,
 		struct sampler **ret_sampler)
 {
 	_cleanup_(sampler_freep) struct sampler *s = NULL;
-	struct sampler_ranges classes[SAMPLER_CLASSES] = {};
 	int n_cpus = libbpf_num_possible_cpus();
-	enum sampler_step step = SAMPLER_STEP_ADDRESSES;
-	bool killed;
+	enum sampler_step step;
 	int r;
 
 	if (frequency_hz < 1 || frequency_hz > 10000 || max_processes < 1) {
@@ -249,49 +294,19 @@ int sampler_new(unsigned int frequency_hz, uint32_t max_processes, char *ret_rea
 			 strerror(-n_cpus));
 		return n_cpus;
 	}
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		goto no_memory;
-	s->period_ns = NSEC_PER_SEC / frequency_hz;
-	s->cpus = calloc(n_cpus, sizeof(*s->cpus));
-	s->online = calloc(n_cpus, sizeof(*s->online));
-	if (!s->cpus || !s->online)
-		goto no_memory;
-	s->n_cpus = n_cpus;
-	for (size_t i = 0; i < s->n_cpus; i++)
-		s->cpus[i].event_fd = -1;
-
-	r = find_functions(classes);
-	if (r < 0)
-		goto denied;
-	for (int kind = 0; kind < UPDATE_KINDS; kind++)
-		s->sees[kind] = classes[update_classes[kind]].n > 0;
-#if !defined(__x86_64__)
-	s->sees[UPDATE_FSNOTIFY] = false;
-#endif
-
-	step = SAMPLER_STEP_PROGRAM;
-	r = load(s, max_processes, classes);
-	if (r < 0)
-		goto denied;
-
-	step = SAMPLER_STEP_EVENTS;
-	r = perf_event_try(&killed);
-	if (r >= 0)
-		r = sampler_refresh(s);
-	if (r < 0)
-		goto denied;
-
+	r = sampler_allocate(frequency_hz, n_cpus, &s);
+	if (r < 0) {
+		snprintf(ret_reason, size, "Out of memory.");
+		return r;
+	}
+	r = sampler_start(s, max_processes, &step);
+	if (r < 0) {
+		sampler_denial_explain(step, r, ret_reason, size);
+		return r;
+	}
 	*ret_sampler = s;
 	s = NULL;
 	return 0;
-
-no_memory:
-	snprintf(ret_reason, size, "Out of memory.");
-	return -ENOMEM;
-denied:
-	sampler_denial_explain(step, r, ret_reason, size);
-	return r;
 }
 
 struct sampler *sampler_free(struct sampler *s)
