@@ -41,6 +41,7 @@ struct daemon {
 	int wake_fd;		 /* what it polls; -1: nothing */
 	enum snapshot_mode mode; /* as told last */
 	bool collect_failed;	 /* said so already */
+	int window_error;	 /* likewise */
 };
 
 static void warn_line(const char *line)
@@ -144,6 +145,17 @@ static int follow_mode(struct daemon *d)
 	return r < 0 ? r : 0;
 }
 
+static void follow_windows(struct daemon *d)
+{
+	int error = service_window_error(d->service);
+
+	if (error < 0 && error != d->window_error)
+		log_message(LOG_WARNING,
+			    "A window could not be counted: %s. The next one tries again.",
+			    strerror(-error));
+	d->window_error = error;
+}
+
 static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -151,6 +163,7 @@ static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
 	int r;
 
 	(void)usec;
+	follow_windows(d);
 	r = follow_mode(d);
 	if (r < 0)
 		return r;

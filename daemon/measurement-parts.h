@@ -45,7 +45,7 @@ struct measurement {
 	char counting_reason[512];
 	char sampling_reason[256];
 
-	int window_error;   /* of a window, not returned yet; 0: none */
+	int window_error;   /* of the last window; 0: it was opened and closed */
 	uint64_t look_usec; /* of the next look; CLOCK_MONOTONIC */
 	uint64_t calibration_usec;
 

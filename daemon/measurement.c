@@ -84,6 +84,7 @@ static void counting_stop(struct measurement *m)
 		return;
 	counting_past(m->counting, &m->past);
 	m->counting = counting_free(m->counting);
+	m->window_error = 0;
 }
 
 /* A figure more; without it the rest goes on. */
@@ -114,6 +115,13 @@ static void sampling_stop(struct measurement *m, const char *reason)
 	snprintf(m->sampling_reason, sizeof(m->sampling_reason), "%s", reason);
 }
 
+static unsigned int online_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? n : 1;
+}
+
 static void facts_gather(const struct measurement *m, uint64_t now_usec, struct governor_facts *ret)
 {
 	*ret = (struct governor_facts){
@@ -127,7 +135,7 @@ static void facts_gather(const struct measurement *m, uint64_t now_usec, struct 
 		/* The share of bursts is theirs, taken or not. */
 		.other_seconds = observer_other(m->observer) + BURSTS_SHARE * m->choice.allowed,
 		.budget_ratio = m->setup.budget_ratio,
-		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
+		.cpus = online_cpus(),
 		.window_seconds = COUNTING_WINDOW_SECONDS,
 		.attached_seconds = COUNTING_ATTACHED_SECONDS,
 	};
@@ -183,12 +191,13 @@ static int start(struct measurement *m)
 /* Opens or closes a window; what that costs us is told apart from the rest of our own time. */
 static void windows_step(struct measurement *m, uint64_t *ret_usec)
 {
-	bool was_open = counting_window_open(m->counting);
+	bool was_open = counting_window_open(m->counting), is_open;
 	int r = counting_step(m->counting, ret_usec);
 
-	if (r < 0)
+	is_open = counting_window_open(m->counting);
+	if (r < 0 || is_open != was_open)
 		m->window_error = r;
-	if (was_open && !counting_window_open(m->counting))
+	if (was_open && !is_open)
 		observer_window(m->observer, counting_window_cpu_seconds(m->counting));
 }
 
@@ -277,8 +286,8 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 		return -ENOMEM;
 	mode_choose(m);
 	/* What starting took is not what running takes, and what our own threads claimed for it is
-	 * free again. */
-	measurement_collect(m, false);
+	 * free again. An error comes again when the counters are next read. */
+	(void)measurement_collect(m, false);
 	look_begin(m);
 
 	*ret_measurement = m;
@@ -387,7 +396,7 @@ static double cost_error(const struct cost_figure *f)
 static double budget_base(const struct measurement *m, double *ret_error)
 {
 	double pipe = m->operations_per_second * m->cost.operation.seconds;
-	double least = GOVERNOR_FLOOR * sysconf(_SC_NPROCESSORS_ONLN);
+	double least = GOVERNOR_FLOOR * online_cpus();
 
 	*ret_error = pipe > least ? cost_error(&m->cost.operation) : 0;
 	return pipe > least ? pipe : least;
@@ -443,7 +452,8 @@ static void look(struct measurement *m, uint64_t now_usec)
 {
 	double seconds = (now_usec - m->looked_usec) * 1e-6;
 
-	measurement_collect(m, false);
+	/* Whoever asks for the figures, or the timer, is told of the error if it lasts. */
+	(void)measurement_collect(m, false);
 	m->operations_per_second = rate_find(m, seconds);
 	charge_own_cost(m, seconds);
 	m->looked_usec = now_usec;
@@ -461,7 +471,7 @@ static void costs_renew(struct measurement *m)
 	struct cost_figure figure;
 
 	/* What was done until now is charged with what was known until now. */
-	measurement_collect(m, false);
+	(void)measurement_collect(m, false);
 	calibration_operation(m->calibration, &figure);
 	if (m->counting && !counting_in_windows(m->counting))
 		operation_cost_with(&m->cost, &figure);
@@ -522,11 +532,12 @@ int measurement_collect(struct measurement *m, bool wake)
 	if (r >= 0 && m->sampling)
 		r = sampling_collect(m->sampling, monotonic_usec());
 	lifetime_check(&m->lifetime, monotonic_usec());
-	/* Nobody was told of it when it happened. */
-	if (r >= 0)
-		r = m->window_error;
-	m->window_error = 0;
 	return r;
+}
+
+int measurement_window_error(const struct measurement *m)
+{
+	return m->window_error;
 }
 
 int measurement_wake_fd(const struct measurement *m)

@@ -66,6 +66,9 @@ uint64_t measurement_step(struct measurement *m);
  * -errno. */
 int measurement_collect(struct measurement *m, bool wake);
 
+/* Why the last window was not counted, as -errno; 0: it was. The next one tries again. */
+int measurement_window_error(const struct measurement *m);
+
 /* To be polled; -1: nothing. It changes with the mode. */
 int measurement_wake_fd(const struct measurement *m);
 

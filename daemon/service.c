@@ -104,6 +104,7 @@ static void program_missing(const char *program, const char *reason, void *userd
 static void find_state(struct service *s)
 {
 	const char *reason;
+	int error;
 
 	s->state_reason[0] = '\0';
 	if (measurement_refused(s->measurement, &reason))
@@ -112,6 +113,9 @@ static void find_state(struct service *s)
 								    : "Operations are not counted.",
 				 reason);
 	measurement_missing(s->measurement, program_missing, s);
+	error = measurement_window_error(s->measurement);
+	if (error < 0)
+		state_reason_add(s, "The last window could not be counted: %s.", strerror(-error));
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		for (int kind = 0; kind < UPDATE_FSNOTIFY; kind++) {
 			const struct verdict_path *path = &s->verdict.paths[pipe][kind];
@@ -271,6 +275,11 @@ enum snapshot_mode service_mode(const struct service *s, const char **ret_reason
 int service_collect(struct service *s, bool wake)
 {
 	return measurement_collect(s->measurement, wake);
+}
+
+int service_window_error(const struct service *s)
+{
+	return measurement_window_error(s->measurement);
 }
 
 bool service_reattaches(const struct service *s)

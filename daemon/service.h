@@ -46,6 +46,9 @@ int service_wake_fd(const struct service *s); /* -1: none; changes with the mode
  * many microseconds to call again. */
 uint64_t service_step(struct service *s);
 
+/* Why the last window was not counted, as -errno; 0: it was. The next one tries again. */
+int service_window_error(const struct service *s);
+
 /* The mode in force, and why. */
 enum snapshot_mode service_mode(const struct service *s, const char **ret_reason);
 
