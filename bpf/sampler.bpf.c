@@ -20,9 +20,9 @@ const volatile __u64 longest_ns; /* between samples; anything above is a pause o
 const volatile struct sampler_ranges classes[SAMPLER_CLASSES];
 
 /*
- * A function's entry, up to where the call of a BPF trampoline returns to. Body code is not called
- * from there, so a frame in it that has no other frame of the same function below is a BPF
- * program's that observes the function.
+ * The first bytes of a function, up to where its call of a BPF trampoline returns to. The function
+ * itself calls nothing from there, so a frame within them, with no other frame of the same function
+ * below it, is that of a BPF program which observes the function.
  */
 #if defined(__TARGET_ARCH_x86)
 #define ENTRY_BYTES 9 /* endbr64, call */
@@ -63,8 +63,8 @@ struct frames {
 };
 
 /*
- * n is read from the map each time round, on purpose: to the verifier all ways out of the loop then
- * look alike, and it follows only one of them.
+ * n is read from the map in every iteration on purpose: this way all exits from the loop look alike
+ * to the verifier, and it follows only one of them.
  */
 static __always_inline struct frames classify(struct stack *stack, enum sampler_class class)
 {
@@ -107,9 +107,9 @@ static __always_inline int innermost_is_body(struct frames f)
 #define SYSCALL_WRITEV 20
 
 /*
- * Of the system call read, write, readv or writev of a pipe, the update that fsnotify is for it, as
- * a bit; 0: it is none of these. fsnotify runs when the pipe's own function has returned and left
- * nothing on the stack, but the file descriptor is still in the user's registers.
+ * Which update fsnotify is, as a bit, when it runs for a read, write, readv or writev of a pipe; 0
+ * for anything else. By then the pipe's own function has returned and left nothing on the stack,
+ * but the file descriptor is still in the registers that the system call was entered with.
  */
 static __always_inline __u32 notified_by_syscall(void)
 {
@@ -182,8 +182,8 @@ static __always_inline void account(struct sampler_cpu *cpu, __u32 tgid, __u64 n
 	sums_add(&entry->sums, ns, updates);
 }
 
-/* Is the update's function called by the pipe's? Other files' times are updated under it too, by
- * page faults on mappings. */
+/* Is the update's function called by the pipe's? The times of other files are updated under it too,
+ * by page faults on mapped files. */
 static __always_inline __u32 called_by(struct frames update, struct frames pipe)
 {
 	return (update.whole & (pipe.whole & ~pipe.entry) >> 1) != 0;
