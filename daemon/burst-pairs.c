@@ -37,7 +37,7 @@ static const struct {
 
 struct pair {
 	const char *function;
-	char *reason; /* a sentence, when it is not to be had; else empty */
+	char *reason; /* a sentence when it cannot be used, else empty */
 	struct bpf_program *entry, *exit;
 	struct bpf_link *entry_link, *exit_link;
 	bool used;					/* has been attached since it was loaded */
@@ -122,8 +122,8 @@ static int program_prepare(struct burst_pairs *p, enum burst_pair i, const char 
 	return 0;
 }
 
-/* An object that is loaded, or failed to, cannot be loaded again: so this opens another, with the
- * old one's memory. */
+/* Opens another object that shares the old one's maps: an object that was loaded, or failed to
+ * load, cannot be loaded again. */
 static int skeleton_open(struct burst_pairs *p)
 {
 	struct burst_bpf *old = p->skeleton;
@@ -243,7 +243,7 @@ static int link_attach(const struct bpf_program *program, struct bpf_link **ret_
 	return 0;
 }
 
-/* The exit first: one without an entry does nothing. */
+/* The exit first: without the entry it does nothing. */
 static int pair_attach(struct pair *pair)
 {
 	int r;

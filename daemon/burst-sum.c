@@ -4,16 +4,15 @@
 #include <math.h>
 
 /*
- * How far a pair may cost something else on the functions that are timed than where it was
- * calibrated: caches and branch predictors are in another state. A standard error, in shares of the
- * pair.
+ * How much a pair may differ on the functions that are timed from where it was calibrated, since
+ * caches and branch predictors are in another state: a standard error, as a share of the pair.
  */
 #define PAIR_ELSEWHERE 0.05
 
-/* And the call of a function something else than another call: its arguments. */
+/* Likewise for the call of a function, which has other arguments. */
 #define CALL_ELSEWHERE 0.5
 
-/* Calls that miss all caches take some times the median, and are to be kept. */
+/* Calls that miss all caches take several times the median, and must be kept. */
 #define OUTLIER_MEDIANS 8
 
 static const enum cost_stage part_stages[BURST_PARTS] = {
@@ -96,7 +95,7 @@ void burst_sum(const struct histogram spans[static BURST_SPANS], const struct bu
 			stage->calls = 0;
 			continue;
 		}
-		/* None seen: on average not more than one would have been. */
+		/* None was seen: on average it is no more than one would have been. */
 		if (m->count == 0) {
 			part_ns = 0;
 			part_error_ns = cost->pair_ns / (double)count;
