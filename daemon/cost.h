@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one metadata update costs: three estimators that check each other, and the one value that is
+ * What one metadata update costs: three estimates that check each other, and the one value that is
  * published. Pure arithmetic: no I/O.
  *
  * The cost of an update is all the CPU time that a read or write would not spend without it: the
@@ -58,16 +58,16 @@ struct cost_estimate {
 /* Sets the whole, its stages and all opinions to not known, for @reason. */
 void cost_estimate_unknown(struct cost_estimate *e, const char *reason);
 
-/* The seconds, or with @error the standard error as a share of them. */
+/* The seconds or, with @error, the standard error as a share of them. */
 double cost_figure_value(const struct cost_figure *f, bool error);
 
-/* Says in a sentence why there is none. */
+/* Makes the figure not known, for a reason that is a sentence. */
 __attribute__((format(printf, 2, 3))) void cost_figure_unknown(struct cost_figure *f,
 							       const char *format, ...);
 
 /*
  * The mean of the middle half of @samples (which get sorted), with the standard error of such a
- * mean: interrupts and other rare disturbances fall out, and a coarse clock averages out, as it
+ * mean. Interrupts and other rare disturbances drop out, and a coarse clock averages out, which it
  * would not in a median. Returns 0, or -1 with fewer than COST_MIN_SAMPLES.
  */
 #define COST_MIN_SAMPLES 12

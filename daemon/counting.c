@@ -26,8 +26,8 @@ struct counting {
 	enum phase phase;
 	uint64_t period_usec; /* 0: no windows, or none after this one */
 	uint64_t due_usec;    /* when to open or close the window */
-	uint64_t since_usec;  /* until when everything has been booked, with windows */
-	unsigned int windows; /* since there have been some */
+	uint64_t since_usec;  /* with windows, the time up to which everything has been booked */
+	unsigned int windows; /* closed since windows_begin() */
 	double counting_seconds, counting_ratio;
 
 	/* As of the beginning of the window. */
@@ -38,10 +38,11 @@ struct counting {
 	double coverage, window_seconds, attached_seconds, window_cpu_seconds;
 	double operations_per_second;
 
-	/* Operations with programs attached: before hooked_from, and without windows since then. */
+	/* Operations with programs attached, up to when accounts_counted() was hooked_from; without
+	 * windows, all operations since then are to be added. */
 	double hooked_operations;
-	uint64_t hooked_from;	       /* accounts_counted() */
-	uint64_t hooked_attached_usec; /* what of the windows' attached time is in them */
+	uint64_t hooked_from;
+	uint64_t hooked_attached_usec; /* the attached time that they are of */
 };
 
 static const struct extrapolation_factor factor_one = { .factor = 1 };
@@ -119,7 +120,7 @@ static int book(struct counting *c, const struct extrapolation_factor *factor)
 	return r;
 }
 
-/* Between windows operations come as fast as in the last one, as far as anybody knows. */
+/* Between windows, operations are taken to come at the rate of the last one. */
 static void hooked_settle(struct counting *c)
 {
 	uint64_t attached_usec = tracer_attached_usec(c->tracer);
@@ -142,7 +143,7 @@ static void windows_pause(struct counting *c)
 	c->due_usec = due_after(c, monotonic_usec());
 }
 
-/* What was counted until here is all there was. */
+/* Up to here every operation was counted. */
 static int windows_begin(struct counting *c)
 {
 	int r;
@@ -151,7 +152,7 @@ static int windows_begin(struct counting *c)
 	c->since_usec = monotonic_usec();
 	c->windows = 0;
 	c->operations_per_second = 0;
-	/* As far as it can be told before there was one. */
+	/* The best guess before the first window. */
 	c->coverage = fmin(1, (double)WINDOW_USEC / c->period_usec);
 	r = book(c, &factor_one);
 	c->hooked_operations += accounts_counted(c->accounts) - c->hooked_from;
@@ -159,7 +160,7 @@ static int windows_begin(struct counting *c)
 	return r;
 }
 
-/* Without a pause: everything is counted from here on. */
+/* Without pausing: every operation is counted from here on. */
 static void windows_end(struct counting *c)
 {
 	c->phase = ALWAYS;
@@ -226,7 +227,7 @@ struct counting *counting_free(struct counting *c)
 		tracer_pause(c->tracer);
 		collector_collect(c->collector, monotonic_usec());
 	}
-	/* Who counts next begins with all. */
+	/* The next counting begins by counting everything. */
 	accounts_set_factor(c->accounts, &factor_one);
 	collector_free(c->collector);
 	tracer_free(c->tracer);
@@ -243,7 +244,7 @@ void counting_set_period(struct counting *c, uint64_t period_usec)
 	c->period_usec = period_usec;
 	if (c->phase != BETWEEN)
 		return;
-	/* A longer period begins with the next window, a shorter one with the last. */
+	/* A longer period takes effect after the next window, a shorter one from the last. */
 	due_usec = period_usec ? due_after(c, c->since_usec) : 0;
 	if (due_usec < c->due_usec)
 		c->due_usec = due_usec;

@@ -3,15 +3,16 @@
 
 #include <math.h>
 
-/* Of none in windows that cover a share p, e^-3 is 5 % when 3/p were to be expected. */
+/* When 3 events are to be expected in the windows, the probability of seeing none is e^-3, or 5 %.
+ */
 #define UNSEEN_EVENTS 3
 
-/* A count of equidistant events in a window is off by up to one, evenly on both sides. */
+/* Of evenly spaced events, a window can count up to one too many or too few. */
 #define EDGE_VARIANCE (1.0 / 6)
 
 /*
- * The time that counting takes in a window can at most have held up a chain of processes that wait
- * for each other all along, or every operation of somebody who does nothing else.
+ * At most, the time that counting takes in a window has held up a chain of processes that always
+ * wait for each other, or every operation of a process that does nothing else.
  */
 static double slowdown_max(uint64_t window_usec, uint64_t operations, double counting_seconds,
 			   double counting_ratio)
@@ -34,17 +35,17 @@ void extrapolation_factor(uint64_t window_usec, uint64_t elapsed_usec, uint64_t 
 	}
 	most = slowdown_max(window_usec, operations, counting_seconds, counting_ratio);
 	middle = (1 + most) / 2;
-	/* The window itself is counted, and certain. */
+	/* What was counted in the window itself is certain. */
 	between = (double)(elapsed_usec - window_usec) / window_usec;
 	factor = 1 + between * middle;
 	*ret = (struct extrapolation_factor){
 		.factor = factor,
-		/* Of an even distribution. */
+		/* The standard deviation of an even distribution. */
 		.systematic_ratio = between * (most - 1) / sqrt(12) / factor,
 	};
 }
 
-/* Scales one after another, so that the results sum to what the sum scales to. */
+/* Scales the running sum, so that the results add up to what the sum scales to. */
 static void sizes_scale(double factor, uint64_t sizes[static SIZE_CLASSES], uint64_t *ret_sum)
 {
 	uint64_t counted = 0, scaled = 0;
@@ -79,7 +80,7 @@ void extrapolation_error_end(struct extrapolation_error *e, const struct extrapo
 	double variance = f->first ? e->window : difference * difference / 2;
 
 	if (f->factor > 1 && (e->window || (e->last && !f->first))) {
-		/* What was counted itself is certain: no error without anything between windows. */
+		/* What was counted is certain: without time between windows there is no error. */
 		e->variance += f->factor * (f->factor - 1) * (f->second ? 2 : 1) *
 			       fmax(variance, EDGE_VARIANCE);
 		e->systematic += f->factor * e->window * f->systematic_ratio;

@@ -8,26 +8,27 @@
 #include "pipewatch/api.h"
 #include "util.h"
 
-/* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
+/* From one look at rates and modes to the next: for this long exact counting can exceed the budget.
+ */
 #define LOOK_USEC UINT64_C(1000000)
 
 /* When to look again whether programs are attached or detached. */
 #define UNSETTLED_USEC UINT64_C(50000)
 
-/* Bursts may take that share of what is allowed. */
+/* Bursts may take this share of what is allowed. */
 #define BURSTS_SHARE 0.2
 
-/* Less than that share of a window's operations by samples, a few dozen of them, is another load.
- */
+/* When samples, a few dozen of them, show less than this share of a window's rate, the load has
+ * changed. */
 #define SAMPLED_RATIO_MIN 0.25
 
-/* Before there was a burst: for how long its programs are attached, loading and trying out
- * included, and how many times as much as counting they add to an operation. */
+/* Assumed before the first burst: for how long its programs are attached, including loading and
+ * trying out, and what they add to an operation, in multiples of what counting adds. */
 #define BURST_EXPECTED_SECONDS	 2
 #define BURST_EXPECTED_COUNTINGS 2
 
-/* What a sample takes with its interrupt: 4.4 us on average, by what 199 and 999 Hz add to
- * instructions of pipe operations. */
+/* What a sample takes with its interrupt: 4.4 us on average, by what sampling at 199 and 999 Hz
+ * adds to the instructions of pipe operations. */
 #define SAMPLE_SECONDS 4.4e-6
 
 static bool mode_counts(enum snapshot_mode mode)
@@ -87,7 +88,7 @@ static void counting_stop(struct measurement *m)
 	m->window_error = 0;
 }
 
-/* A figure more; without it the rest goes on. */
+/* Sampling is an additional figure: without it the rest goes on. */
 static int sampling_start(struct measurement *m)
 {
 	int r;
@@ -95,7 +96,7 @@ static int sampling_start(struct measurement *m)
 	if (m->sampling || m->sampling_refused)
 		return 0;
 	m->sampling_refused = true;
-	/* Where bpf(2) is out of the question it must not be called at all. */
+	/* Where bpf(2) is known to be refused it must not be called at all. */
 	if (m->setup.refusal(m->setup.userdata, 0, m->sampling_reason, sizeof(m->sampling_reason)))
 		return -EPERM;
 	m->samples = 0;
@@ -132,7 +133,7 @@ static void facts_gather(const struct measurement *m, uint64_t now_usec, struct 
 		.operations_per_second = m->operations_per_second,
 		.operation_seconds = m->cost.operation.seconds,
 		.counting_seconds = m->cost.counting.seconds,
-		/* The share of bursts is theirs, taken or not. */
+		/* Bursts have their share whether or not they use it. */
 		.other_seconds = observer_other(m->observer) + BURSTS_SHARE * m->choice.allowed,
 		.budget_ratio = m->setup.budget_ratio,
 		.cpus = online_cpus(),
@@ -188,7 +189,7 @@ static int start(struct measurement *m)
 	return 0;
 }
 
-/* Opens or closes a window; what that costs us is told apart from the rest of our own time. */
+/* Opens or closes a window, and keeps what that costs us apart from the rest of our own time. */
 static void windows_step(struct measurement *m, uint64_t *ret_usec)
 {
 	bool was_open = counting_window_open(m->counting), is_open;
@@ -213,7 +214,7 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 		sampling_stop(m, "The mode is off: nothing is sampled.");
 	if (mode_counts(mode) && start(m) >= 0 && m->counting) {
 		counting_set_period(m->counting, m->choice.period_seconds * 1e6);
-		/* At once, for what is told of the change. */
+		/* At once, so that what is told of the change is true. */
 		windows_step(m, &(uint64_t){ 0 });
 	} else {
 		counting_stop(m);
@@ -227,7 +228,7 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 		observer_mode_changed(m->observer, monotonic_usec());
 }
 
-/* Twice, for what turns out impossible changes what can be chosen. */
+/* Twice, since finding something impossible changes what can be chosen. */
 static void mode_choose(struct measurement *m)
 {
 	struct governor_facts facts;
@@ -248,7 +249,7 @@ static void mode_choose(struct measurement *m)
 	}
 }
 
-/* Rates are of the time from here on. */
+/* Rates are of the time from now on. */
 static void look_begin(struct measurement *m)
 {
 	m->looked_usec = monotonic_usec();
@@ -329,7 +330,7 @@ void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
 	if (m->setup.mode == MODE_OFF)
 		look_begin(m);
 	m->setup.mode = mode;
-	/* What was out of the question is tried again. */
+	/* What was found impossible is tried again. */
 	m->refused = 0;
 	m->sampling_refused = false;
 	m->counting_reason[0] = m->mode_reason[0] = '\0';
@@ -352,7 +353,7 @@ enum snapshot_mode measurement_mode(const struct measurement *m, const char **re
 	return m->choice.mode;
 }
 
-/* Operations per second, as well as the mode tells. */
+/* Operations per second, as far as the mode in force can tell. */
 static double rate_find(struct measurement *m, double seconds)
 {
 	double pipe_cpu = accounts_pipe_cpu(m->accounts), sampled = pipe_cpu - m->pipe_cpu_seconds;
@@ -364,20 +365,21 @@ static double rate_find(struct measurement *m, double seconds)
 	if (m->counting && !counting_in_windows(m->counting))
 		return booked / seconds;
 
-	/* What is sampled is the time within the pipe's functions, most of an operation. */
+	/* What is sampled is the time inside the pipe's functions, which is most of an operation.
+	 */
 	sampled = m->cost.operation.known ? sampled / m->cost.operation.seconds / seconds : 0;
 	if (!m->counting)
 		return sampled;
-	/* Before the first window it is what it was before. */
+	/* Until the first window the last rate stands. */
 	window = counting_window_rate(m->counting);
 	if (window < 0)
 		window = m->operations_per_second;
-	/* That a load has ended is seen by samples sooner than by the next window. */
+	/* Samples show sooner than the next window that a load has ended. */
 	return m->sampling && sampled < SAMPLED_RATIO_MIN * window ? sampled : window;
 }
 
-/* What a burst costs everybody while its programs are attached, on top of our own time. Before
- * there was one, what is to be expected. */
+/* What a burst costs everybody while its programs are attached, in addition to our own time; before
+ * the first, what is to be expected. */
 static double burst_cost(const struct measurement *m)
 {
 	double pair = calibration_pair_seconds(m->calibration);
@@ -386,7 +388,7 @@ static double burst_cost(const struct measurement *m)
 	       (pair > 0 ? pair : BURST_EXPECTED_COUNTINGS * m->cost.counting.seconds);
 }
 
-/* As a share of it; of what is not known nothing is charged. */
+/* As a share of the figure; 0 where it is not known, since nothing is charged then. */
 static double cost_error(const struct cost_figure *f)
 {
 	return f->known ? cost_figure_value(f, true) : 0;
@@ -403,8 +405,8 @@ static double budget_base(const struct measurement *m, double *ret_error)
 }
 
 /*
- * Bursts have a share of their own of what is allowed: the next one is put off until it fits. So
- * what they take of our own time is none of what goes on all the time.
+ * Bursts have a share of their own of what is allowed, and the next one is put off until it fits.
+ * So what they take of our CPU time does not count as running cost.
  */
 static void charge_calibration(struct measurement *m)
 {
@@ -465,12 +467,12 @@ static void look(struct measurement *m, uint64_t now_usec)
 	m->look_usec = now_usec + LOOK_USEC;
 }
 
-/* A/B has been measured anew, with the programs or without. */
+/* A/B has been measured anew, with the counting programs attached or without. */
 static void costs_renew(struct measurement *m)
 {
 	struct cost_figure figure;
 
-	/* What was done until now is charged with what was known until now. */
+	/* What was done until now is charged at the costs known until now. */
 	(void)measurement_collect(m, false);
 	calibration_operation(m->calibration, &figure);
 	if (m->counting && !counting_in_windows(m->counting))
@@ -488,7 +490,8 @@ static bool calibrates(const struct measurement *m)
 	return m->calibration && (m->counting || m->refused);
 }
 
-/* Not in a window or right after one: A/B would be neither with the programs nor without. */
+/* Not in a window or right after one, when A/B would run with the programs for a part of the time.
+ */
 static void calibration_do(struct measurement *m, uint64_t now_usec)
 {
 	bool changed;
