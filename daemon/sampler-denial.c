@@ -122,7 +122,7 @@ void sampler_denial_explain(enum sampler_step step, int error, char *ret_reason,
 	struct sampler_denial_facts facts = { .kptr_restrict = read_kptr_restrict() };
 
 	permission_gather(NULL, NULL, &facts.permission);
-	/* Ours is no program for entry and exit of functions, of which judging would speak. */
+	/* Judging would speak of programs at entry and exit of functions, which ours is not. */
 	if (facts.permission.load_error == 0 && step == SAMPLER_STEP_PROGRAM)
 		facts.permission.load_error = error;
 	capng_get_caps_process();

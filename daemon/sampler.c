@@ -25,17 +25,18 @@
 #define NSEC_PER_SEC UINT64_C(1000000000)
 #define ONLINE_PATH  "/sys/devices/system/cpu/online"
 
-/* A CPU whose timer is so late has been offline in the meantime, which ends its event for good. */
+/* A CPU whose timer is this late has been offline in the meantime, which ends its event for good.
+ */
 #define DEAD_PERIODS 10
 #define DEAD_NS	     NSEC_PER_SEC
 
-/* Twice the longest period: a refresh begins a new one, and the one that it cuts short counts with
- * it. */
+/* Above twice the longest jittered period: a refresh begins a new period, and the one that it cuts
+ * short is added to it. */
 #define LONGEST_PERIODS 3
 
 _Static_assert(SAMPLER_COMM_LEN == SAMPLER_COMM_MAX, "the names of processes");
 
-/* What the program calls an update, in our words. */
+/* The updates of the program, as the rest of the daemon has them. */
 static const enum update_kind update_kinds[SAMPLER_UPDATES] = {
 	[SAMPLER_UPDATE_ATIME] = UPDATE_ATIME,
 	[SAMPLER_UPDATE_CMTIME] = UPDATE_CMTIME,
@@ -49,13 +50,13 @@ static const enum sampler_class update_classes[UPDATE_KINDS] = {
 	[UPDATE_FSNOTIFY] = SAMPLER_FSNOTIFY,
 };
 
-/* More than that would not fit into the memory that the service may take. */
+/* More would not fit into the memory that the service may take. */
 #define PROCESSES_MAX 16384
 
-/* Entries of the map that are read at a time: whole buckets, of which none has so many. */
+/* Entries of the map that are read at a time: whole buckets, none of which has this many. */
 #define BATCH 256
 
-/* So many processes of which nothing is new are looked at in a round. */
+/* So many processes without new samples are looked at in a round. */
 #define TURNS 64
 
 struct cpu {
@@ -80,8 +81,8 @@ struct sampler {
 	size_t turn, n_unchanged;
 };
 
-/* With parts that compilers make of them. file_update_time_flags is what file_update_time jumps to,
- * where it exists, and leaves no frame itself. */
+/* Including the parts that compilers split off. Where file_update_time_flags exists,
+ * file_update_time ends in a jump to it and leaves no frame of its own. */
 static const struct {
 	const char *function;
 	enum sampler_class class;
@@ -110,8 +111,8 @@ static int find_functions(struct sampler_ranges classes[static SAMPLER_CLASSES])
 
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		names[i] = functions[i].function;
-	/* A systemd unit can have it as standard input: what we cannot open or see the addresses
-	 * in. */
+	/* A systemd unit can pass the file as standard input, where we cannot open it ourselves or
+	 * would not see the addresses. */
 	r = kallsyms_find_passed(STDIN_FILENO, names, ranges, ARRAY_SIZE(ranges), &n);
 	if (r < 0)
 		r = kallsyms_find("/proc/kallsyms", names, ranges, ARRAY_SIZE(ranges), &n);
@@ -198,7 +199,7 @@ static int cpu_jitter(struct sampler *s, size_t cpu)
 	uint64_t last = __atomic_load_n(&s->memory[cpu].last_ns, __ATOMIC_RELAXED);
 	uint64_t period = jitter(s->period_ns);
 
-	/* Each change begins a period anew: after changes faster than it none would ever end. */
+	/* Each change begins a new period: if they came faster than it, none would ever end. */
 	if (last == s->cpus[cpu].jittered_last)
 		return 0;
 	s->cpus[cpu].jittered_last = last;
@@ -324,8 +325,8 @@ struct sampler *sampler_free(struct sampler *s)
 	return NULL;
 }
 
-/* Has it ended? For certain: what may still run must keep its sums. Sets its present name where it
- * has not. */
+/* Has the process ended for certain? The sums of one that may still run must be kept. Sets its
+ * present name if it has not. */
 static bool process_look(const struct sampler_key *key, char comm[static SAMPLER_COMM_MAX])
 {
 	struct process p;
@@ -342,7 +343,7 @@ static bool process_look(const struct sampler_key *key, char comm[static SAMPLER
 	return false;
 }
 
-/* @p with what the program knows of it. */
+/* Copies what the program knows of a process. */
 static void fill(const struct sampler_sums *sums, struct sampler_process *p)
 {
 	p->pipe_ns = sums->pipe_ns;
@@ -371,7 +372,7 @@ static uint64_t samples_of(const struct sampler_sums *sums)
 	       sums->update_samples[SAMPLER_UPDATE_FSNOTIFY_FIFO];
 }
 
-/* Is it the turn of one of which nothing is new? All have it once in so many rounds. */
+/* Is it the turn of this process, which has no new samples? */
 static bool turn_take(struct sampler *s)
 {
 	size_t i = s->n_unchanged++;
@@ -385,7 +386,8 @@ static void turns_end(struct sampler *s)
 	s->n_unchanged = 0;
 }
 
-/* Of number @i of the batch. Returns 1 when it has ended and is to be deleted, 0 or -errno. */
+/* Reads entry @i of the batch. Returns 1 when its process has ended and it is to be deleted, 0 or
+ * -errno. */
 static int entry_read(struct sampler *s, size_t i, sampler_known_fn known, sampler_each_fn each,
 		      void *userdata)
 {
@@ -405,7 +407,7 @@ static int entry_read(struct sampler *s, size_t i, sampler_known_fn known, sampl
 			return 0;
 		process.exited = process_look(key, comm);
 	}
-	/* Only after its end is it certain that nothing is added to what is read. */
+	/* Read again: only now is it certain that nothing will be added. */
 	if (process.exited &&
 	    bpf_map_lookup_elem(bpf_map__fd(s->skeleton->maps.processes), key, entry) < 0)
 		return -errno;

@@ -21,7 +21,7 @@
 #include "util.h"
 
 enum program {
-	/* In the order of attaching: who is who must be known before anything is counted. */
+	/* In the order of attaching: processes must be kept track of before anything is counted. */
 	PROGRAM_EXIT,
 	PROGRAM_FREE,
 	PROGRAM_EXEC,
@@ -78,7 +78,8 @@ static struct bpf_link **link_of(const struct tracer *t, enum program program)
 	}
 }
 
-/* Candidates, best first, NULL-terminated. Functions, or for the identity programs tracepoints. */
+/* Candidates, best first, NULL-terminated: functions, or tracepoints for programs that do not
+ * count. */
 static const char *const hooks[PROGRAMS][3] = {
 	[PROGRAM_EXIT] = { "sched_process_exit" },
 	[PROGRAM_FREE] = { "sched_process_free" },
@@ -136,8 +137,8 @@ static void hooks_choose(struct tracer *t, const struct btf *btf)
 	}
 }
 
-/* Opens a fresh skeleton with what is still wanted: an object that failed to load cannot be loaded
- * again. */
+/* Opens a new object with the programs that are still wanted: one that failed to load cannot be
+ * loaded again. */
 static int skeleton_open(struct tracer *t)
 {
 	int r;
@@ -209,7 +210,7 @@ struct tracer *tracer_free(struct tracer *t)
 	return NULL;
 }
 
-/* The last line of a verifier log that says something; the very last ones are statistics. */
+/* The last line of a verifier log that is no statistics. */
 static void log_summarize(const char *log, char *ret, size_t size)
 {
 	const char *line = log, *best = log;
@@ -225,7 +226,7 @@ static void log_summarize(const char *log, char *ret, size_t size)
 	snprintf(ret, size, "%.*s", (int)strcspn(best, "\n"), best);
 }
 
-/* The program that the verifier refused: the last one that it wrote a log for. */
+/* The program that the verifier refused: the last one with a log. */
 static int program_refused(const struct tracer *t)
 {
 	for (int p = PROGRAMS - 1; p >= 0; p--)
@@ -249,7 +250,7 @@ int tracer_load(struct tracer *t)
 		if (refused < 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
 			return r;
 
-		/* One program less, and again: the others may be fine. */
+		/* Without it the others may load. */
 		log_summarize(t->logs[refused], summary, sizeof(summary));
 		program_fail(t, refused, "the kernel refused to load it: %s", summary);
 		t->wanted[refused] = false;
@@ -290,7 +291,7 @@ static void program_detach(struct tracer *t, enum program program)
 	t->programs[program].attached = false;
 }
 
-/* What our own thread has done on anonymous pipes, as far as it was counted. */
+/* The operations of this thread on anonymous pipes that have been counted. */
 static void own_operations(const struct tracer *t, uint64_t ret[WIRE_DIRECTIONS])
 {
 	uint32_t tid = gettid();
@@ -353,9 +354,9 @@ static void counting_begin(struct tracer *t)
 }
 
 /*
- * The slow way is closed first, so that it does not learn the mount again. A program that was past
- * that point may still: when all that run now have ended (membarrier(2) waits as long as RCU does,
- * under which programs run) it is forgotten for good.
+ * The slow path is closed first, so that it does not learn the mount again. A program that is past
+ * that check still may: once all that are running have ended (membarrier(2) waits for an RCU grace
+ * period, and programs run under RCU) the mount is forgotten for good.
  */
 static void counting_end(struct tracer *t)
 {
@@ -371,7 +372,7 @@ static void counting_end(struct tracer *t)
 	__atomic_store_n(&bss->pipe_mount, NULL, __ATOMIC_SEQ_CST);
 }
 
-/* Takes the link away from libbpf, which would wait for the detaching. */
+/* Takes the link away from libbpf, which would wait until the program is detached. */
 static int link_take(struct tracer *t, enum program program)
 {
 	struct bpf_link **link = link_of(t, program);
@@ -399,7 +400,7 @@ void tracer_pause(struct tracer *t)
 	t->paused = true;
 }
 
-/* When it has ended, the programs were attached until then. */
+/* Waits until the programs are detached; they were attached until then. */
 static void pause_end(struct tracer *t)
 {
 	detachment_join(&t->detachment);
@@ -423,7 +424,7 @@ static int maps_share(const struct pipewatch_bpf *from, struct pipewatch_bpf *to
 
 /*
  * Before f3a95075549e ("bpf: Allow trampoline re-attach for tracing and lsm programs", 5.13) a
- * program can be attached once: another one of the same takes its place, on the same maps.
+ * program can be attached only once: a copy that uses the same maps takes its place.
  */
 static int counting_renew(struct tracer *t)
 {

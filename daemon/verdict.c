@@ -27,8 +27,8 @@ by_symbol_set(struct by_symbol *s, enum path_state state, const char *format, ..
 }
 
 /*
- * Where anonymous pipes have functions of their own, these make no update, and those of FIFOs wrap
- * them and do; before, one pair served both and always did.
+ * Where anonymous pipes have functions of their own, these make no updates, and those of FIFOs wrap
+ * them and do. On earlier kernels one pair of functions serves both and always does.
  */
 static void find_by_symbol(verdict_symbol_fn symbol, void *userdata, enum pipe_kind pipe,
 			   enum update_kind update, struct by_symbol *ret)
@@ -91,7 +91,8 @@ void verdict_path_conclude(struct verdict_path *path, const char *symbol_reason,
 	path->reason[0] = (char)toupper((unsigned char)path->reason[0]);
 }
 
-/* Notifying is the same code for both kinds of pipe: what a FIFO shows holds for anonymous ones. */
+/* The code that notifies is the same for both kinds of pipe, so what a FIFO shows holds for both.
+ */
 static void infer_fsnotify(const struct trial *fifo, struct trial *anonymous)
 {
 	if (fifo->state == PATH_UNKNOWN)
@@ -116,7 +117,8 @@ void verdict_find(verdict_symbol_fn symbol, void *userdata, const char *const *d
 			struct verdict_path *path = &ret->paths[pipe][update];
 			struct by_symbol by_symbol = { PATH_UNKNOWN, "" };
 
-			/* No symbol tells of fsnotify: its call from pipe I/O is inline. */
+			/* No symbol tells about fsnotify, since its call from pipe I/O is inline.
+			 */
 			if (update != UPDATE_FSNOTIFY)
 				find_by_symbol(symbol, userdata, pipe, update, &by_symbol);
 			path->by_symbol = by_symbol.state;
