@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Between the values (config.c) and the files they stand in (config-file.c): what keys there are.
+ * The keys of the configuration: shared by config.c, which holds the values, and config-file.c,
+ * which reads the files.
  */
 #ifndef PIPEWATCH_CONFIG_KEY_H
 #define PIPEWATCH_CONFIG_KEY_H

@@ -14,8 +14,8 @@
 
 #define BLANKS " \t"
 
-/* Line length that the INI parser takes, less "Bus=": whatever is accepted can be dumped and read
- * again. */
+/* The longest line that the INI parser takes, less "Bus=", so that what is accepted can be dumped
+ * and read again. */
 #define BUS_MAX 190
 
 /* Decimal digits and nothing else: no sign, no blank, no other base. */
@@ -194,7 +194,7 @@ static void listen_clear(struct config *c)
 	c->listen_is_default = false;
 }
 
-/* Adds what is not in the list yet: the same address twice could not be opened twice. */
+/* Adds an address unless it is in the list: it could not be opened twice. */
 static int listen_add(struct config *c, const char *listen)
 {
 	size_t n = 0;

@@ -38,9 +38,9 @@ struct daemon {
 	struct http *http;
 	struct bus *bus;
 	sd_event_source *wake;
-	int wake_fd;		 /* what it polls; -1: nothing */
-	enum snapshot_mode mode; /* as told last */
-	bool collect_failed;	 /* said so already */
+	int wake_fd;		 /* what wake polls; -1: nothing */
+	enum snapshot_mode mode; /* as last told */
+	bool collect_failed;	 /* and told so */
 	int window_error;	 /* likewise */
 };
 
@@ -123,7 +123,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *userd
 	return 0;
 }
 
-/* What follows from a change of mode: it is logged and told, and what wakes us is another. */
+/* After a change of mode: logs it, tells it on the bus, and polls the right file descriptor. */
 static int follow_mode(struct daemon *d)
 {
 	int fd = service_wake_fd(d->service), r;
@@ -341,7 +341,7 @@ static int serve_http(struct daemon *d)
 	return 0;
 }
 
-/* What cannot be measured is said once; whether it ends the start depends on what was asked for. */
+/* Says once what cannot be measured. Whether that ends the start depends on the mode asked for. */
 static int judge_service(const struct daemon *d)
 {
 	const char *reason;
@@ -393,7 +393,7 @@ static int daemon_start(struct daemon *d)
 	return 0;
 }
 
-/* For a client, for what is read of /proc meanwhile, and for telling systemd. */
+/* For a client, for files in /proc that are read meanwhile, and for notifying systemd. */
 #define SPARE_DESCRIPTORS 4
 
 /* Without them the start would seem to succeed, and nobody be served. */
@@ -415,7 +415,8 @@ static int daemon_run(struct daemon *d)
 {
 	int r;
 
-	/* Not before: its first message starts the clock, and nothing feeds it during the start. */
+	/* Not earlier: from its first message on it must be fed, and nothing does that during the
+	 * start. */
 	r = sd_event_set_watchdog(d->event, true);
 	if (r < 0)
 		return fail_os("Starting the watchdog failed", r);

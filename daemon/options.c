@@ -92,7 +92,7 @@ static error_t add_listen(struct argp_state *state, const char *value)
 	return 0;
 }
 
-/* What ends the program at once: whatever else is on the command line no longer matters. */
+/* For options that end the program at once: the rest of the command line no longer matters. */
 static error_t done(struct argp_state *state)
 {
 	struct parse *parse = state->input;

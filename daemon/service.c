@@ -20,7 +20,8 @@
 #include "util.h"
 #include "verdict.h"
 
-/* A reader that asks again sooner gets the same snapshot: asking costs a walk over the slots. */
+/* A reader that asks again sooner gets the same snapshot, since a new one takes a walk over the
+ * slots. */
 #define FRESH_USEC UINT64_C(10000)
 
 /* What unit costs on own pipes are measured for. */
@@ -62,7 +63,8 @@ static void find_verdict(struct service *s)
 	verdict_find(symbols_has, s->symbols, s->directories, &s->verdict);
 }
 
-/* A measurement_refusal_fn. A seccomp filter may kill who calls bpf(2): a child has tried that. */
+/* A measurement_refusal_fn. A seccomp filter may kill whoever calls bpf(2), so a child tries that.
+ */
 static int refusal(void *userdata, int error, char *ret_reason, size_t size)
 {
 	struct service *s = userdata;
@@ -100,7 +102,7 @@ static void program_missing(const char *program, const char *reason, void *userd
 	state_reason_add(userdata, "%s is missing: %s.", program, reason);
 }
 
-/* Sentences on all that is not as it should be; none of them: running. */
+/* Sentences about everything that is not as it should be; none when all is well. */
 static void find_state(struct service *s)
 {
 	const char *reason;
@@ -139,7 +141,7 @@ static struct config_values values_of(const struct config *config)
 	};
 }
 
-/* All but the measuring: what --check needs too. */
+/* Everything but the measurement, for --check as well. */
 static int service_prepare(const struct config *config, struct service **ret_service)
 {
 	_cleanup_(service_freep) struct service *s = calloc(1, sizeof(*s));
@@ -261,7 +263,7 @@ static bool last_serves(const struct service *s, const struct snapshot_wish *wis
 
 uint64_t service_step(struct service *s)
 {
-	/* It would be served no more, and can be large. */
+	/* It would not be served any more, and can be large. */
 	if (!last_serves(s, &(struct snapshot_wish){}, monotonic_usec()))
 		last_forget(s);
 	return measurement_step(s->measurement);
@@ -336,7 +338,7 @@ int service_get(void *userdata, const struct snapshot_wish *wish, struct snapsho
 	struct snapshot_wish fresh_wish = *wish;
 	int r;
 
-	/* The costliest ones are always looked at. */
+	/* CPU times are read for these in any case. */
 	if (fresh_wish.n_processes < CPU_TIMES_MAX)
 		fresh_wish.n_processes = CPU_TIMES_MAX;
 	if (!last_serves(s, &fresh_wish, now)) {
@@ -377,7 +379,7 @@ int service_check(const struct config *config, FILE *f)
 	/* Before anything is attached to the functions that it times. */
 	find_setup(s, &setup);
 	measured = ab_measure(s->directories, AB_USEC, setup.paths, &ab);
-	/* Attached for a moment: nothing else tells for certain. */
+	/* By attaching for a moment, since nothing else is certain. */
 	code = measurement_try(&setup, reason, sizeof(reason));
 	return check_print(
 		&(struct check){

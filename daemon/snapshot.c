@@ -222,7 +222,7 @@ static uint64_t operations(const struct pipe_counts counts[PIPE_KINDS])
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Every order below is total, so that equal inputs give equal output. */
+/* Every order below is total, so that equal input gives equal output. */
 
 static int compare_processes(const void *left, const void *right)
 {
@@ -320,7 +320,7 @@ bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum upd
 	const struct pipe_counts none = {};
 	uint64_t updates;
 
-	/* Which operations notify somebody does not follow from counts: the time is sampled. */
+	/* Which operations notify somebody does not follow from counts: their time is sampled. */
 	if (kind == UPDATE_FSNOTIFY)
 		return s->sampling && s->sampling_sees[kind] &&
 		       s->paths[pipe][kind].state == PATH_PAID;
