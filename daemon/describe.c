@@ -302,12 +302,7 @@ static void write_programs(struct writer *w)
 
 static void write_losses(struct writer *w)
 {
-	uint64_t lost = 0;
-
-	for (size_t i = 0; i < w->s->n_losses; i++)
-		lost += w->s->losses[i].updates;
-	write_number(w, "lost_updates", lost);
-
+	write_number(w, "lost_updates", snapshot_lost(w->s));
 	begin(w, "losses", "[");
 	for (size_t i = 0; i < w->s->n_losses; i++) {
 		begin(w, NULL, "{");

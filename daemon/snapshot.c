@@ -350,6 +350,15 @@ const char *snapshot_coverage_reason(const struct snapshot *s)
 	return "Operations are not counted in this mode: the counts stand still.";
 }
 
+uint64_t snapshot_lost(const struct snapshot *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_losses; i++)
+		sum += s->losses[i].updates;
+	return sum;
+}
+
 double snapshot_measured_seconds(const struct snapshot *s)
 {
 	if (s->time_usec <= s->start_time_usec)

@@ -268,6 +268,9 @@ bool snapshot_pipe_used(const struct snapshot *s, enum pipe_kind pipe,
 /* Why not all operations are counted, as a sentence; "" when they are. */
 const char *snapshot_coverage_reason(const struct snapshot *s);
 
+/* Operations that were lost, for whatever reason. */
+uint64_t snapshot_lost(const struct snapshot *s);
+
 /* How long the counters have been growing, as far as the clock tells; 0 when it was set back. */
 double snapshot_measured_seconds(const struct snapshot *s);
 

@@ -19,6 +19,7 @@
 #include "run-time.h"
 #include "spell.h"
 #include "util.h"
+#include "verifier-log.h"
 
 enum program {
 	/* In the order of attaching: processes must be kept track of before anything is counted. */
@@ -210,22 +211,6 @@ struct tracer *tracer_free(struct tracer *t)
 	return NULL;
 }
 
-/* The last line of a verifier log that is no statistics. */
-static void log_summarize(const char *log, char *ret, size_t size)
-{
-	const char *line = log, *best = log;
-
-	while (*line) {
-		size_t length = strcspn(line, "\n");
-
-		if (length > 0 && strncmp(line, "processed ", 10) && strncmp(line, "--", 2) &&
-		    strncmp(line, "stack depth ", 12))
-			best = line;
-		line += length + (line[length] == '\n');
-	}
-	snprintf(ret, size, "%.*s", (int)strcspn(best, "\n"), best);
-}
-
 /* The program that the verifier refused: the last one with a log. */
 static int program_refused(const struct tracer *t)
 {
@@ -251,7 +236,7 @@ int tracer_load(struct tracer *t)
 			return r;
 
 		/* Without it the others may load. */
-		log_summarize(t->logs[refused], summary, sizeof(summary));
+		verifier_log_summarize(t->logs[refused], summary, sizeof(summary));
 		program_fail(t, refused, "the kernel refused to load it: %s", summary);
 		t->wanted[refused] = false;
 		t->logs[refused][0] = '\0';
