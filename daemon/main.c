@@ -465,7 +465,11 @@ int main(int argc, char **argv)
 	if (r != 0)
 		return r;
 	switch (options->action) {
-	case OPTIONS_CHECK_CONFIG: config_dump(d.config, stdout); return PIPEWATCH_EXIT_OK;
+	case OPTIONS_CHECK_CONFIG:
+		config_dump(d.config, stdout);
+		if (fflush(stdout) != 0)
+			return fail_os("Writing the configuration failed", -errno);
+		return PIPEWATCH_EXIT_OK;
 	case OPTIONS_CHECK: return service_check(d.config, stdout);
 	default: r = daemon_start(&d); return r != 0 ? r : daemon_run(&d);
 	}
