@@ -237,6 +237,11 @@ rule_versions() {
 	grep -nE '\<(LINUX_)?KERNEL_VERSION|LINUX_VERSION_CODE' bpf/* daemon/*.[ch]
 }
 
+rule kernels "what kernels differ in is in one file of the programs"
+rule_kernels() {
+	grep -nE '\<bpf_core_[a-z_]+_exists\(|[0-9a-f]{12} \("' bpf/* | grep -v '^bpf/kernel\.bpf\.h:'
+}
+
 rule generated "nothing that is generated is kept"
 rule_generated() {
 	grep -E '(\.skel\.h|vmlinux\.h|\.o|\.a|\.d|\.pyc)$' "$work/files"
