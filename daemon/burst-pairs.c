@@ -11,28 +11,26 @@
 #include <bpf/btf.h>
 
 #include "burst.skel.h"
-#include "error.h"
+#include "kernel.h"
 #include "util.h"
 
 #define LOG_BYTES 4096
 
-/* Candidates, NULL-terminated; programs NAME_entry and NAME_exit. */
+/* Programs NAME_entry and NAME_exit, and the function that they are attached to. */
 static const struct {
 	const char *name;
-	const char *functions[3];
-} candidates[PAIRS] = {
-	/* 3e15dcf77b23 ("fs: rename __mnt_{want,drop}_write*() helpers", 6.7) */
-	[PAIR_MOUNT] = { "mount", { "mnt_get_write_access", "__mnt_want_write" } },
-	[PAIR_MOUNT_FILE] = { "mount_file",
-			      { "mnt_get_write_access_file", "__mnt_want_write_file" } },
-	[PAIR_INODE] = { "inode", { "inode_update_time" } },
-	[PAIR_GENERIC] = { "generic", { "generic_update_time" } },
-	[PAIR_ATIME] = { "atime", { "touch_atime" } },
-	[PAIR_CMTIME] = { "cmtime", { "file_update_time" } },
-	[PAIR_FSNOTIFY] = { "fsnotify", { "fsnotify" } },
-	[PAIR_EMPTY] = { "empty", { "bpf_fentry_test1" } },
-	[PAIR_INNER] = { "inner", { "bpf_fentry_test2" } },
-	[PAIR_OUTER] = { "outer", { "bpf_prog_test_run_tracing" } },
+	enum kernel_function function;
+} programs[PAIRS] = {
+	[PAIR_MOUNT] = { "mount", KERNEL_MOUNT_WRITE_ACCESS },
+	[PAIR_MOUNT_FILE] = { "mount_file", KERNEL_MOUNT_WRITE_ACCESS_FILE },
+	[PAIR_INODE] = { "inode", KERNEL_INODE_UPDATE_TIME },
+	[PAIR_GENERIC] = { "generic", KERNEL_GENERIC_UPDATE_TIME },
+	[PAIR_ATIME] = { "atime", KERNEL_TOUCH_ATIME },
+	[PAIR_CMTIME] = { "cmtime", KERNEL_FILE_UPDATE_TIME },
+	[PAIR_FSNOTIFY] = { "fsnotify", KERNEL_FSNOTIFY },
+	[PAIR_EMPTY] = { "empty", KERNEL_EMPTY },
+	[PAIR_INNER] = { "inner", KERNEL_EMPTY_INNER },
+	[PAIR_OUTER] = { "outer", KERNEL_EMPTY_OUTER },
 };
 
 struct pair {
@@ -87,12 +85,10 @@ static int functions_choose(struct burst_pairs *p)
 	if (!btf)
 		return -errno;
 	for (int i = 0; i < PAIRS; i++) {
-		const char *const *function = candidates[i].functions;
+		const char *function = kernel_function_find(btf, programs[i].function);
 
-		while (*function && btf__find_by_name_kind(btf, *function, BTF_KIND_FUNC) <= 0)
-			function++;
-		p->pairs[i].function = *function ?: candidates[i].functions[0];
-		if (!*function)
+		p->pairs[i].function = function ?: kernel_function_names(programs[i].function)[0];
+		if (!function)
 			burst_pairs_exclude(p, i, "This kernel's BTF has no %s.",
 					    p->pairs[i].function);
 	}
@@ -107,7 +103,7 @@ static int program_prepare(struct burst_pairs *p, enum burst_pair i, const char 
 	char name[32];
 	int r;
 
-	snprintf(name, sizeof(name), "%s_%s", candidates[i].name, end);
+	snprintf(name, sizeof(name), "%s_%s", programs[i].name, end);
 	program = bpf_object__find_program_by_name(p->skeleton->obj, name);
 	if (!program)
 		return -ENOENT;
@@ -263,8 +259,7 @@ int burst_pairs_attach(struct burst_pairs *p, enum burst_pair i)
 
 	if (!pair->used || !p->attached_once)
 		r = pair_attach(pair);
-	/* f3a95075549e ("bpf: Allow trampoline re-attach for tracing and lsm programs", 5.13) */
-	if (r == -ENOENT && pair->used) {
+	if (pair->used && kernel_attaches_once(r)) {
 		p->attached_once = true;
 		r = skeleton_load(p);
 		if (r >= 0)
@@ -273,8 +268,7 @@ int burst_pairs_attach(struct burst_pairs *p, enum burst_pair i)
 	pair->used = true;
 	if (r >= 0)
 		return 0;
-	/* 473e3150e30a ("bpf, x86: allow function arguments up to 12 for TRACING", 6.6) */
-	if (r == -KERNEL_ENOTSUPP)
+	if (kernel_lacks_arguments(r))
 		burst_pairs_exclude(p, i, "%s has more arguments than this kernel can trace.",
 				    pair->function);
 	else

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "detachment.h"
+#include "kernel.h"
 #include "map-memory.h"
 #include "pipewatch/wire.h"
 #include "pipewatch.skel.h"
@@ -79,19 +80,17 @@ static struct bpf_link **link_of(const struct tracer *t, enum program program)
 	}
 }
 
-/* Candidates, best first, NULL-terminated: functions, or tracepoints for programs that do not
- * count. */
-static const char *const hooks[PROGRAMS][3] = {
-	[PROGRAM_EXIT] = { "sched_process_exit" },
-	[PROGRAM_FREE] = { "sched_process_free" },
-	[PROGRAM_EXEC] = { "sched_process_exec" },
-	[PROGRAM_RENAME] = { "task_rename" },
-	[PROGRAM_MOVE] = { "cgroup_attach_task" },
-	[PROGRAM_CGROUP] = { "cgroup_mkdir" },
-	/* f017b0a4951f ("pipe: don't update {a,c,m}time for anonymous pipes", 6.15) gave anonymous
-	 * pipes functions of their own, which those of FIFOs call. */
-	[PROGRAM_READ] = { "anon_pipe_read", "pipe_read" },
-	[PROGRAM_WRITE] = { "anon_pipe_write", "pipe_write" },
+/* Of the programs that keep track of processes. */
+static const char *const tracepoints[PROGRAM_READ] = {
+	[PROGRAM_EXIT] = "sched_process_exit", [PROGRAM_FREE] = "sched_process_free",
+	[PROGRAM_EXEC] = "sched_process_exec", [PROGRAM_RENAME] = "task_rename",
+	[PROGRAM_MOVE] = "cgroup_attach_task", [PROGRAM_CGROUP] = "cgroup_mkdir",
+};
+
+/* Of the programs that count. */
+static const enum kernel_function functions[PROGRAMS] = {
+	[PROGRAM_READ] = KERNEL_PIPE_READ,
+	[PROGRAM_WRITE] = KERNEL_PIPE_WRITE,
 };
 
 static const char *const names[PROGRAMS] = {
@@ -113,28 +112,36 @@ program_fail(struct tracer *t, enum program program, const char *format, ...)
 	va_end(arguments);
 }
 
-static bool hook_exists(const struct btf *btf, enum program program, const char *hook)
+static bool tracepoint_exists(const struct btf *btf, const char *tracepoint)
 {
-	char trace_type[64];
+	char type[64];
 
-	if (program >= PROGRAM_READ)
-		return btf__find_by_name_kind(btf, hook, BTF_KIND_FUNC) > 0;
-	snprintf(trace_type, sizeof(trace_type), "btf_trace_%s", hook);
-	return btf__find_by_name_kind(btf, trace_type, BTF_KIND_TYPEDEF) > 0;
+	snprintf(type, sizeof(type), "btf_trace_%s", tracepoint);
+	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+}
+
+/* The function or tracepoint for @program; NULL when this kernel has none. *ret_wanted is its name
+ * on the newest kernels. */
+static const char *hook_find(const struct btf *btf, enum program program, const char **ret_wanted)
+{
+	if (program >= PROGRAM_READ) {
+		*ret_wanted = kernel_function_names(functions[program])[0];
+		return kernel_function_find(btf, functions[program]);
+	}
+	*ret_wanted = tracepoints[program];
+	return tracepoint_exists(btf, *ret_wanted) ? *ret_wanted : NULL;
 }
 
 static void hooks_choose(struct tracer *t, const struct btf *btf)
 {
 	for (int p = 0; p < PROGRAMS; p++) {
-		const char *const *hook = hooks[p];
+		const char *wanted, *hook = hook_find(btf, p, &wanted);
 
-		while (*hook && !hook_exists(btf, p, *hook))
-			hook++;
 		t->programs[p].program = names[p];
-		t->programs[p].hook = *hook ? *hook : hooks[p][0];
-		t->wanted[p] = *hook;
-		if (!*hook)
-			program_fail(t, p, "this kernel's BTF has no %s", hooks[p][0]);
+		t->programs[p].hook = hook ?: wanted;
+		t->wanted[p] = hook;
+		if (!hook)
+			program_fail(t, p, "this kernel's BTF has no %s", wanted);
 	}
 }
 
@@ -407,10 +414,7 @@ static int maps_share(const struct pipewatch_bpf *from, struct pipewatch_bpf *to
 	return r;
 }
 
-/*
- * Before f3a95075549e ("bpf: Allow trampoline re-attach for tracing and lsm programs", 5.13) a
- * program can be attached only once: a copy that uses the same maps takes its place.
- */
+/* Where a program can be attached only once, a copy that uses the same maps takes its place. */
 static int counting_renew(struct tracer *t)
 {
 	struct pipewatch_bpf *fresh = pipewatch_bpf__open();
@@ -449,7 +453,7 @@ int tracer_resume(struct tracer *t)
 	for (int p = PROGRAM_READ; p < PROGRAMS && r >= 0; p++)
 		if (t->wanted[p])
 			r = program_attach(t, t->skeleton, p);
-	if (r == -ENOENT)
+	if (kernel_attaches_once(r))
 		r = counting_renew(t);
 	t->paused = false;
 	if (r < 0)

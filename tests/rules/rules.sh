@@ -113,7 +113,7 @@ rule_wire() {
 
 rule bpf "libbpf is used where the kernel is spoken to"
 rule_bpf() {
-	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|map-memory\.c|symbols\.c|run-time\.c|service\.c|options\.c'
+	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|kernel\.c|map-memory\.c|symbols\.c|run-time\.c|service\.c|options\.c'
 }
 
 publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|metric\.c|describe\.c|accept\.c'
