@@ -123,10 +123,30 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *userd
 	return 0;
 }
 
-/* After a change of mode: logs it, tells it on the bus, and polls the right file descriptor. */
-static int follow_mode(struct daemon *d)
+/* Polls what the measurement wants to be polled, which changes with the mode. Where that fails it
+ * is tried again with the next step; until then the counters are read by the timer alone. */
+static void follow_wake_fd(struct daemon *d)
 {
 	int fd = service_wake_fd(d->service), r;
+
+	if (fd == d->wake_fd)
+		return;
+	d->wake = sd_event_source_disable_unref(d->wake);
+	d->wake_fd = -1;
+	if (fd < 0)
+		return;
+	r = sd_event_add_io(d->event, &d->wake, fd, EPOLLIN, on_wake, d);
+	if (r < 0)
+		log_message(LOG_WARNING,
+			    "Watching for ends of threads failed: %s. It is tried again.",
+			    strerror(-r));
+	else
+		d->wake_fd = fd;
+}
+
+/* Logs a change of mode, and tells it on the bus. */
+static void follow_mode(struct daemon *d)
+{
 	const char *reason;
 	enum snapshot_mode mode = service_mode(d->service, &reason);
 
@@ -135,14 +155,7 @@ static int follow_mode(struct daemon *d)
 		tell_states(d);
 		d->mode = mode;
 	}
-	if (fd == d->wake_fd)
-		return 0;
-	d->wake = sd_event_source_disable_unref(d->wake);
-	d->wake_fd = fd;
-	if (fd < 0)
-		return 0;
-	r = sd_event_add_io(d->event, &d->wake, fd, EPOLLIN, on_wake, d);
-	return r < 0 ? r : 0;
+	follow_wake_fd(d);
 }
 
 static void follow_windows(struct daemon *d)
@@ -164,9 +177,7 @@ static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
 
 	(void)usec;
 	follow_windows(d);
-	r = follow_mode(d);
-	if (r < 0)
-		return r;
+	follow_mode(d);
 	r = sd_event_source_set_time_relative(source, next_usec);
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -208,29 +219,18 @@ static void reload(struct daemon *d)
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
-	int r;
-
 	(void)source;
 	(void)info;
 	sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, monotonic_usec());
 	reload(userdata);
-	r = follow_mode(userdata);
+	follow_mode(userdata);
 	tell_states(userdata);
 	sd_notify(false, "READY=1");
-	return r;
+	return 0;
 }
 
-/*
- * Leaves @source to the loop, which is to end when its handler fails: by default sd-event would
- * only switch it off, and a daemon that looks well would measure nothing.
- */
-static int source_leave(sd_event_source *source)
-{
-	int r = sd_event_source_set_exit_on_failure(source, true);
-
-	return r < 0 ? r : sd_event_source_set_floating(source, true);
-}
-
+/* A timer that the loop keeps. When its handler fails the loop ends: by default sd-event would only
+ * switch the timer off, and a daemon that looks well would measure nothing. */
 static int add_timer(struct daemon *d, uint64_t usec, uint64_t accuracy_usec,
 		     sd_event_time_handler_t handler)
 {
@@ -238,13 +238,16 @@ static int add_timer(struct daemon *d, uint64_t usec, uint64_t accuracy_usec,
 	int r = sd_event_add_time_relative(d->event, &source, CLOCK_MONOTONIC, usec, accuracy_usec,
 					   handler, d);
 
-	return r < 0 ? r : source_leave(source);
+	if (r >= 0)
+		r = sd_event_source_set_exit_on_failure(source, true);
+	if (r >= 0)
+		r = sd_event_source_set_floating(source, true);
+	return r;
 }
 
 /* Blocks the signals first, so that none is missed or kills us during the start. */
 static int add_signals(struct daemon *d)
 {
-	_cleanup_(sd_event_source_unrefp) sd_event_source *hangup = NULL;
 	sigset_t set;
 	int r;
 
@@ -259,8 +262,8 @@ static int add_signals(struct daemon *d)
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGINT, NULL, NULL);
 	if (r >= 0)
-		r = sd_event_add_signal(d->event, &hangup, SIGHUP, on_hangup, d);
-	return r < 0 ? r : source_leave(hangup);
+		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_hangup, d);
+	return r;
 }
 
 static int add_collection(struct daemon *d)
@@ -275,7 +278,8 @@ static int add_collection(struct daemon *d)
 		return r;
 	d->wake_fd = -1;
 	d->mode = service_mode(d->service, &reason);
-	return follow_mode(d);
+	follow_mode(d);
+	return 0;
 }
 
 static void strings_freep(char ***strings)
