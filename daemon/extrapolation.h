@@ -6,9 +6,11 @@
  * What is counted in a window is multiplied by a factor, for the time that it stands for. This can
  * be wrong in two ways. A process may by chance do more in windows than between them. That shows in
  * how much consecutive windows differ, and is the random error, which grows with the square root of
- * time. And a busy process is slower while it is counted, by what counting adds to each operation,
- * but one that waits for others is not. Since the two cannot be told apart, the factor is the
- * middle between both, and the distance is the systematic error, which grows in proportion to time.
+ * time. A window that there is no earlier one to compare with may by chance hold everything that
+ * was done, so its error is as large as what it was scaled to, until the next window tells. And a
+ * busy process is slower while it is counted, by what counting adds to each operation, but one that
+ * waits for others is not. Since the two cannot be told apart, the factor is the middle between
+ * both, and the distance is the systematic error, which grows in proportion to time.
  */
 #ifndef PIPEWATCH_EXTRAPOLATION_H
 #define PIPEWATCH_EXTRAPOLATION_H
@@ -23,7 +25,7 @@ struct extrapolation_factor {
 	double factor;		 /* at least 1; 1 exactly: all was counted, nothing is estimated */
 	double systematic_ratio; /* standard error of the factor, as a share of it */
 	bool first;		 /* there is no earlier window to compare with */
-	bool second; /* the previous one was the first, and is judged together with this one */
+	double first_factor;	 /* of the previous window, if that was the first; else 0 */
 };
 
 /*
