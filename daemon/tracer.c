@@ -87,12 +87,6 @@ static const char *const tracepoints[PROGRAM_READ] = {
 	[PROGRAM_MOVE] = "cgroup_attach_task", [PROGRAM_CGROUP] = "cgroup_mkdir",
 };
 
-/* Of the programs that count. */
-static const enum kernel_function functions[PROGRAMS] = {
-	[PROGRAM_READ] = KERNEL_PIPE_READ,
-	[PROGRAM_WRITE] = KERNEL_PIPE_WRITE,
-};
-
 static const char *const names[PROGRAMS] = {
 	[PROGRAM_EXIT] = "process_exit", [PROGRAM_FREE] = "process_free",
 	[PROGRAM_EXEC] = "process_exec", [PROGRAM_RENAME] = "process_rename",
@@ -124,9 +118,12 @@ static bool tracepoint_exists(const struct btf *btf, const char *tracepoint)
  * on the newest kernels. */
 static const char *hook_find(const struct btf *btf, enum program program, const char **ret_wanted)
 {
-	if (program >= PROGRAM_READ) {
-		*ret_wanted = kernel_function_names(functions[program])[0];
-		return kernel_function_find(btf, functions[program]);
+	if (program == PROGRAM_READ || program == PROGRAM_WRITE) {
+		enum kernel_function function = program == PROGRAM_READ ? KERNEL_PIPE_READ
+									: KERNEL_PIPE_WRITE;
+
+		*ret_wanted = kernel_function_names(function)[0];
+		return kernel_function_find(btf, function);
 	}
 	*ret_wanted = tracepoints[program];
 	return tracepoint_exists(btf, *ret_wanted) ? *ret_wanted : NULL;
