@@ -101,10 +101,10 @@ class Client:
         return data
 
     def receive(self):
-        """One message: type, fields, body."""
+        """One message: type, fields, body; its serial is in self.received."""
         head = self.take(16)
         order = "<" if head[:1] == b"l" else ">"
-        n_body, _, n_fields = struct.unpack(order + "III", head[4:16])
+        n_body, self.received, n_fields = struct.unpack(order + "III", head[4:16])
         raw = self.take(n_fields + -n_fields % 8)[:n_fields]
         fields, at = {}, 0
         while at < len(raw):
