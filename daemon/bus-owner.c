@@ -117,7 +117,7 @@ int bus_owner_find(const char *address, uint64_t patience_usec, struct bus_owner
 {
 	_cleanup_(sd_bus_close_unrefp) sd_bus *connection = NULL;
 	uint64_t end_usec = now_usec() + patience_usec;
-	struct bus_owner owner;
+	struct bus_owner owner = {};
 	int r;
 
 	r = connect_to(address, &connection);
@@ -125,9 +125,12 @@ int bus_owner_find(const char *address, uint64_t patience_usec, struct bus_owner
 		return r;
 	for (;;) {
 		r = question_ask(connection, end_usec, &owner);
+		/* As of the last answer, where one comes too late. */
+		if (r == -ETIMEDOUT && owner.exists)
+			break;
 		if (r < 0)
 			return r;
-		if (!owner.exists || now_usec() + AGAIN_USEC >= end_usec)
+		if (!owner.exists || now_usec() >= end_usec)
 			break;
 		usleep(AGAIN_USEC);
 	}
