@@ -66,6 +66,7 @@ int burst_stimulate(struct burst *b);
 /*
  * Closes the window, has the child detach, and sums up what was timed. Where there were too few
  * calls a figure is not known. The child may take a second for it, which is not waited for.
+ * -ECHILD: it has ended before, so that it is not known for how long anything was timed.
  */
 int burst_end(struct burst *b, struct burst_result *ret);
 

@@ -258,7 +258,9 @@ static void burst_fail(struct calibration *c, int error)
 {
 	char reason[128];
 
-	snprintf(reason, sizeof(reason), "The last burst failed: %s.", strerror(-error));
+	snprintf(reason, sizeof(reason), "The last burst failed: %s.",
+		 error == -ECHILD ? "the process that attaches for it was killed, or gave up"
+				  : strerror(-error));
 	fail(c, retry_usec(c), reason);
 }
 

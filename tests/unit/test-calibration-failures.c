@@ -119,6 +119,10 @@ static void test_a_clock_that_becomes_too_slow(void **state)
 	assert_seconds(calibration_pair_seconds(c), 0);
 }
 
+#define NO_MEMORY "The last burst failed: Cannot allocate memory."
+#define CHILD_ENDED \
+	"The last burst failed: the process that attaches for it was killed, or gave up."
+
 /* In whatever phase, it is tried again after ten intervals, with programs that are loaded anew. */
 static void test_a_burst_that_fails(void **state)
 {
@@ -127,14 +131,17 @@ static void test_a_burst_that_fails(void **state)
 		unsigned int steps; /* before the one that fails */
 		const char *reason;
 		double attached_seconds;
+		int value;
 	} cases[] = {
-		{ &the.thread_error, 0, "The last burst failed: Cannot allocate memory.", 0 },
-		{ &the.loaded, 1, "The clock is too slow.", 0 },
-		{ &the.begin_error, 2, "The last burst failed: Cannot allocate memory.", 0 },
-		{ &the.ready, 3, "The last burst failed: Cannot allocate memory.", 0.04 },
-		{ &the.stimulate_error, 3, "The last burst failed: Cannot allocate memory.", 0.04 },
-		{ &the.stimulate_error, 7, "The last burst failed: Cannot allocate memory.", 0.12 },
-		{ &the.end_error, 13, "The last burst failed: Cannot allocate memory.", 0.24 },
+		{ &the.thread_error, 0, NO_MEMORY, 0, -ENOMEM },
+		{ &the.loaded, 1, "The clock is too slow.", 0, -ENOMEM },
+		{ &the.begin_error, 2, NO_MEMORY, 0, -ENOMEM },
+		{ &the.ready, 3, NO_MEMORY, 0.04, -ENOMEM },
+		{ &the.stimulate_error, 3, NO_MEMORY, 0.04, -ENOMEM },
+		{ &the.stimulate_error, 7, NO_MEMORY, 0.12, -ENOMEM },
+		{ &the.end_error, 13, NO_MEMORY, 0.24, -ENOMEM },
+		{ &the.ready, 3, CHILD_ENDED, 0.04, -ECHILD },
+		{ &the.end_error, 13, CHILD_ENDED, 0.24, -ECHILD },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -148,7 +155,7 @@ static void test_a_burst_that_fails(void **state)
 		for (unsigned int n = 0; n < cases[i].steps; n++)
 			now += calibration_step(c, now, &changed);
 		assert_false(changed);
-		*cases[i].error = -ENOMEM;
+		*cases[i].error = cases[i].value;
 		/* It may want to be called again at once. */
 		for (int n = 0; n < 2 && !changed; n++)
 			now += calibration_step(c, now, &changed);
