@@ -77,12 +77,12 @@ static int question_ask(sd_bus *connection, uint64_t end_usec, struct bus_owner 
 
 	r = bus_owner_ask(connection, on_answer, &q);
 	while (r >= 0 && !q.answered) {
-		r = sd_bus_process(connection, NULL);
-		if (r != 0)
-			continue;
 		now = now_usec();
 		if (now >= end_usec)
 			return -ETIMEDOUT;
+		r = sd_bus_process(connection, NULL);
+		if (r != 0)
+			continue;
 		r = sd_bus_wait(connection, end_usec - now);
 		if (r == -EINTR)
 			r = 0;

@@ -66,7 +66,8 @@ class Client:
 
     def __init__(self, path, timeout=10, files=False):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(timeout)
+        # The timeout is one of answers, not of the bus itself.
+        self.socket.settimeout(max(timeout, 20))
         self.socket.connect(path)
         self.serial = 0
         self.buffer = b""
@@ -78,6 +79,7 @@ class Client:
             self.socket.recv(1000)
         self.socket.sendall(b"BEGIN\r\n")
         self.call_bus("Hello")
+        self.socket.settimeout(timeout)
 
     def close(self):
         self.socket.close()
@@ -99,21 +101,22 @@ class Client:
             self.socket.sendall(data)
         return self.serial
 
-    def take(self, n):
+    def fill(self, n):
         while len(self.buffer) < n:
             data = self.socket.recv(65536)
             if not data:
                 raise ConnectionError("the bus has hung up")
             self.buffer += data
-        data, self.buffer = self.buffer[:n], self.buffer[n:]
-        return data
 
     def receive(self):
-        """One message: type, fields, body; its serial is in self.received."""
-        head = self.take(16)
-        order = "<" if head[:1] == b"l" else ">"
-        n_body, self.received, n_fields = struct.unpack(order + "III", head[4:16])
-        raw = self.take(n_fields + -n_fields % 8)[:n_fields]
+        """One message: type, fields, body; its serial is in self.received. All of it or, in time, nothing."""
+        self.fill(16)
+        order = "<" if self.buffer[:1] == b"l" else ">"
+        n_body, self.received, n_fields = struct.unpack(order + "III", self.buffer[4:16])
+        begin = 16 + n_fields + -n_fields % 8
+        self.fill(begin + n_body)
+        kind, raw, body = self.buffer[1], self.buffer[16:16 + n_fields], self.buffer[begin:begin + n_body]
+        self.buffer = self.buffer[begin + n_body:]
         fields, at = {}, 0
         while at < len(raw):
             code, kind = raw[at], chr(raw[at + 2])
@@ -127,7 +130,7 @@ class Client:
                 n, = struct.unpack_from(order + "I", raw, at)
                 fields[code], at = raw[at + 4:at + 4 + n].decode(), at + n + 5
             at += -at % 8
-        return head[1], fields, self.take(n_body)
+        return kind, fields, body
 
     def call(self, *arguments, **keywords):
         serial = self.send(*arguments, **keywords)
