@@ -115,7 +115,7 @@ class Client:
         n_body, self.received, n_fields = struct.unpack(order + "III", self.buffer[4:16])
         begin = 16 + n_fields + -n_fields % 8
         self.fill(begin + n_body)
-        kind, raw, body = self.buffer[1], self.buffer[16:16 + n_fields], self.buffer[begin:begin + n_body]
+        message, raw, body = self.buffer[1], self.buffer[16:16 + n_fields], self.buffer[begin:begin + n_body]
         self.buffer = self.buffer[begin + n_body:]
         fields, at = {}, 0
         while at < len(raw):
@@ -130,7 +130,7 @@ class Client:
                 n, = struct.unpack_from(order + "I", raw, at)
                 fields[code], at = raw[at + 4:at + 4 + n].decode(), at + n + 5
             at += -at % 8
-        return kind, fields, body
+        return message, fields, body
 
     def call(self, *arguments, **keywords):
         serial = self.send(*arguments, **keywords)
