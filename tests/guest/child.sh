@@ -66,14 +66,14 @@ reader() {
 	sh -c 'until [ -e /tmp/go ]; do usleep 20000; done; echo through' | cat > "/tmp/read.$1" &
 }
 
-# gone PID: not even as a process that has ended
-gone() {
-	[ ! -e "/proc/$1" ]
+# Not even as a process that has ended.
+child_gone() {
+	[ ! -e "/proc/$child" ]
 }
 
 ended() {
-	within 10 gone "$child"
-	echo "status $daemon_status, child $(gone "$child" && echo ended || cat "/proc/$child/status"), $(left)"
+	within 10 child_gone
+	echo "status $daemon_status, child $(sed -n 's/^State:\t//p' "/proc/$child/status" 2> /dev/null || echo gone), $(left)"
 }
 
 failure='The last burst failed: the process that attaches for it was killed, or gave up.'
@@ -103,7 +103,7 @@ kill -9 $daemon
 wait $daemon
 daemon_status=$?
 fault "kill -9 while the child of a burst has all attached" "The child ends with it, and nothing is left attached." \
-	"no child, no programs, no links" "$(ended)" "status 137, child ended, 0 programs, 0 links"
+	"no child, no programs, no links" "$(ended)" "status 137, child gone, 0 programs, 0 links"
 touch /tmp/go
 within 10 grep -q through /tmp/read.1
 within 10 grep -q through /tmp/read.2
@@ -116,7 +116,7 @@ kill -9 $daemon
 wait $daemon
 daemon_status=$?
 fault "kill -9 while the child of a burst attaches" "The child ends with it, and nothing is left attached." \
-	"no child, no programs, no links" "$(ended)" "status 137, child ended, 0 programs, 0 links"
+	"no child, no programs, no links" "$(ended)" "status 137, child gone, 0 programs, 0 links"
 
 start_daemon --mode exact
 await_attached
