@@ -41,7 +41,7 @@ until_tracked() {
 	done
 }
 
-plan 19
+plan 21
 
 # ---- /proc ----
 
@@ -150,6 +150,49 @@ fault "the daemon stands still (SIGSTOP) while 300 processes come and go" "The k
 	"$(expected anonymous 0 0 300 300); $(expected anonymous 5000 50000 5000 50000); 0 unattributed"
 began=$(metric $start_time)
 stop_daemon
+
+# ---- a daemon without memory ----
+
+# put WORD NUMBER: into what tests/faults/preload.c maps
+put() {
+	printf "$(printf '\\%03o\\%03o\\0\\0\\0\\0\\0\\0' $(($2 % 256)) $(($2 / 256)))" > /tmp/number
+	dd if=/tmp/number of=/tmp/faults bs=8 seek="$1" conv=notrunc 2> /dev/null
+}
+
+# fail N: the Nth allocation from here on; 0: none. The first that fails is not above the last only when both are there.
+fail() {
+	put 2 0
+	put 0 0
+	put 1 "$1"
+	put 2 "$1"
+}
+
+dd if=/dev/zero of=/tmp/faults bs=8 count=4 2> /dev/null
+LD_PRELOAD=/t/preload.so FAULTS=/tmp/faults pipewatchd --bus none --mode exact > /tmp/daemon.log 2>&1 &
+daemon=$!
+await 10057 $daemon
+for name in sweep0 sweep00; do
+	load -n 10 -s 10 -c $name
+	put 0 0
+	scrape
+done
+allocations=$(od -An -t d8 -N 8 /tmp/faults | tr -d ' ')
+step=0
+while [ $step -lt "$allocations" ]; do
+	step=$((step + 1))
+	load -n 10 -s 10 -c sweep$step
+	fail $step
+	scrape 2> /dev/null
+	fail 0
+done
+scrape
+echo "# $allocations allocations"
+fault "each allocation of a scrape that books a new process fails in turn, while it counts" \
+	"Nothing that was counted is lost: it is booked when there is memory." "exact counts of all of them" \
+	"$((allocations > 20)), $(total pipewatch_pipe_writes_total 'comm="sweep') writes, \
+$(metric pipewatch_unattributed_operations_total) unattributed" "1, $((10 * allocations + 20)) writes, 0 unattributed"
+stop_daemon
+is "it ends well" "$daemon_status" 0
 
 # ---- the end at any moment ----
 
