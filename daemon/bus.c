@@ -48,7 +48,7 @@ enum phase {
 	PHASE_CONNECTING, /* the timer tells of the delay */
 	PHASE_WAITING,	  /* likewise, and told; the timer gives up */
 	PHASE_NAMELESS,	  /* connected; the timer asks for the name again */
-	PHASE_LEAVING, /* the name was taken during our start; the timer ends the wait for whose */
+	PHASE_LEAVING,	  /* asked whose the name is; the timer leaves without an answer */
 	PHASE_NAMED,
 };
 
