@@ -14,9 +14,15 @@ provoke() {
 	echo "clock$clocks" > /tmp/clock
 }
 
-# children PID: their process ids, those that have ended among them
+# children PID: their process ids, those that have ended among them. Starts no process: the daemon has to
+# get on on the same CPU.
 children() {
-	grep -lE "^[0-9]+ \(.*\) [A-Z] $1 " /proc/[0-9]*/stat 2> /dev/null | cut -d / -f 3
+	for stat in /proc/[0-9]*/stat; do
+		read -r line 2> /dev/null < "$stat" || continue
+		case ${line##*) } in
+		?" $1 "*) echo "${line%% *}" ;;
+		esac
+	done
 }
 
 links() {
@@ -27,21 +33,21 @@ only_counting() {
 	[ "$(links)" = "$counting" ]
 }
 
-# within SECONDS COMMAND...: until it succeeds
+# within SECONDS COMMAND...: until it succeeds. Looks are counted: the clock of an emulated machine may be wrong.
 within() {
-	looks=$(($1 * 20))
+	looks=$(($1 * 5))
 	shift
 	until "$@" > /dev/null 2>&1; do
 		looks=$((looks - 1))
 		[ $looks -gt 0 ] || return 1
-		usleep 50000
+		sleep 0.2
 	done
 }
 
 # Sets child.
 has_child() {
-	child=$(children "$daemon" | head -n 1)
-	[ -n "$child" ]
+	children "$daemon" > /tmp/children
+	read -r child < /tmp/children
 }
 
 # Until the child of the next burst is there; and in the second case has attached all and waits to be
@@ -58,12 +64,17 @@ await_attached() {
 
 # It sleeps for good, and more is attached than what counts.
 child_waits() {
-	grep -q '^State:.S' "/proc/$child/status" && grep -q pause "/proc/$child/wchan" && [ "$(links)" -gt "$counting" ]
+	wchan=
+	read -r wchan < "/proc/$child/wchan"
+	case $wchan in
+	*pause*) [ "$(links)" -gt "$counting" ] ;;
+	*) false ;;
+	esac
 }
 
 # reader N: waits in a read of an anonymous pipe until there is /tmp/go
 reader() {
-	sh -c 'until [ -e /tmp/go ]; do usleep 20000; done; echo through' | cat > "/tmp/read.$1" &
+	sh -c 'until [ -e /tmp/go ]; do sleep 0.5; done; echo through' | cat > "/tmp/read.$1" &
 }
 
 # Not even as a process that has ended.
