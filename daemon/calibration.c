@@ -236,7 +236,8 @@ double calibration_pair_seconds(const struct calibration *c)
 	return c->result_known ? c->result.pair_cost_seconds : 0;
 }
 
-/* The next step goes on without a burst. */
+/* The next step goes on without a burst, unless it has been put off meanwhile: what has failed is
+ * told at once. */
 static void fail(struct calibration *c, uint64_t again_usec, const char *reason)
 {
 	if (c->phase == ATTACHING || c->phase == IN_WINDOW) {
@@ -247,6 +248,7 @@ static void fail(struct calibration *c, uint64_t again_usec, const char *reason)
 	c->retry_usec = again_usec;
 	snprintf(c->failure, sizeof(c->failure), "%s", reason);
 	c->phase = WAITING;
+	estimate(c);
 }
 
 static uint64_t retry_usec(const struct calibration *c)

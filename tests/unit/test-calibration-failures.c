@@ -184,6 +184,20 @@ static void test_a_burst_that_fails(void **state)
 	}
 }
 
+/* Also where what the burst took has put off whatever comes next. */
+static void test_a_failure_is_told_at_once(void **state)
+{
+	_cleanup_(calibration_freep) struct calibration *c = calibration_with(NULL);
+
+	(void)state;
+	burst_attaches(c, START, true);
+	the.ready = -ECHILD;
+	step(c, START + 20 * MSEC, 0, false);
+	calibration_set_interval(c, 86400);
+	step(c, START + 20 * MSEC, 10000 * MSEC, false);
+	assert_ab_only(c, CHILD_ENDED);
+}
+
 static void test_it_is_retried_by_the_interval(void **state)
 {
 	_cleanup_(calibration_freep) struct calibration *c = calibration_with(NULL);
@@ -336,6 +350,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_clock_that_is_too_slow, reset),
 		cmocka_unit_test_setup(test_a_clock_that_becomes_too_slow, reset),
 		cmocka_unit_test_setup(test_a_burst_that_fails, reset),
+		cmocka_unit_test_setup(test_a_failure_is_told_at_once, reset),
 		cmocka_unit_test_setup(test_it_is_retried_by_the_interval, reset),
 		cmocka_unit_test_setup(test_a_later_failure_keeps_the_last_result, reset),
 		cmocka_unit_test_setup(test_pause, reset),
