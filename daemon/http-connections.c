@@ -143,13 +143,23 @@ uint64_t connections_deadline(const struct connection *list)
 	return first;
 }
 
+/* Is there nothing to be read but the end of the stream? */
+static bool is_drained(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* To shut down what the other side has ended already changes nothing but that it is looked at. */
 static void notice_ends(struct connection *const *waiting, struct pollfd *polled, size_t n)
 {
 	if (poll(polled, n, 0) <= 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		if (!(polled[i].revents & POLLRDHUP))
+		/* While there is something to read it will be read, and with it what was told of
+		 * the end would be forgotten. */
+		if (!(polled[i].revents & POLLRDHUP) || !is_drained(polled[i].fd))
 			continue;
 		waiting[i]->ended = true;
 		shutdown(polled[i].fd, SHUT_RD);

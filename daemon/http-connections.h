@@ -28,7 +28,7 @@ struct connection {
 	struct connection_origin origin;
 	bool responding; /* else waiting for (the rest of) a request */
 	bool dropped;
-	bool ended;		/* the client has said all that it will say */
+	bool ended;		/* all that the client says has been read, and its end told */
 	uint64_t deadline_usec; /* CLOCK_MONOTONIC */
 	struct connection *prev, *next;
 };

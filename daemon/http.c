@@ -35,6 +35,9 @@
 
 #define USEC_PER_MSEC 1000
 
+/* Each answer to pipelined requests is a timeout of zero: it must not be rounded up. */
+#define TIMER_ACCURACY_USEC 1
+
 struct endpoint {
 	struct http *http;
 	struct listener *listener;
@@ -452,7 +455,8 @@ int http_new(sd_event *event, snapshot_get_fn get, void *userdata, struct http *
 	r = sd_event_add_io(event, &h->io, info->epoll_fd, EPOLLIN, on_mhd, h);
 	if (r < 0)
 		return r;
-	r = sd_event_add_time(event, &h->timer, CLOCK_MONOTONIC, 0, USEC_PER_MSEC, on_timer, h);
+	r = sd_event_add_time(event, &h->timer, CLOCK_MONOTONIC, 0, TIMER_ACCURACY_USEC, on_timer,
+			      h);
 	if (r < 0)
 		return r;
 	r = sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);

@@ -163,6 +163,15 @@ static inline int connect_unix(const char *path)
 	return fd;
 }
 
+static inline char *make_directory(void)
+{
+	char *path = strdup("/tmp/test-http-XXXXXX");
+
+	assert_non_null(path);
+	assert_non_null(mkdtemp(path));
+	return path;
+}
+
 static inline void send_all(int fd, const char *text)
 {
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));

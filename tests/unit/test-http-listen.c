@@ -4,15 +4,6 @@
 
 #include "http-server.h"
 
-static char *make_directory(void)
-{
-	char *path = strdup("/tmp/test-http-XXXXXX");
-
-	assert_non_null(path);
-	assert_non_null(mkdtemp(path));
-	return path;
-}
-
 static void test_unix_socket(void **state)
 {
 	struct server *s = *state;
