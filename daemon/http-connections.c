@@ -53,22 +53,21 @@ void connection_drop(struct connection *c)
 /* Of those at the socket and from the origin of @like, or of all where that is NULL. */
 static void drop_slowest(struct connection *list, const struct connection *like)
 {
-	struct connection *c, *slowest = NULL;
+	struct connection *c, *slowest[2] = { NULL, NULL }; /* waited for, being answered */
+	size_t n[2] = { 0, 0 };
 
 	DL_FOREACH(list, c)
 	{
 		if (c->dropped ||
 		    (like && (c->endpoint != like->endpoint || !same_origin(c, like))))
 			continue;
-		if (!c->responding) {
-			slowest = c;
-			break;
-		}
-		if (!slowest)
-			slowest = c;
+		if (!slowest[c->responding])
+			slowest[c->responding] = c;
+		n[c->responding]++;
 	}
-	if (slowest)
-		connection_drop(slowest);
+	c = slowest[n[true] > n[false]];
+	if (c)
+		connection_drop(c);
 }
 
 /* How many there are at the socket of @like, and how many of them from its origin. */

@@ -181,6 +181,7 @@ struct response {
 	char *text;
 	size_t size;
 	int status;	  /* 0: closed without an answer */
+	bool reset;	  /* instead of an end */
 	const char *body; /* in text */
 	size_t body_size;
 };
@@ -203,7 +204,8 @@ static inline struct response receive(struct server *s, int fd)
 		char buffer[65536];
 		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
 
-		if (n == 0 || (n < 0 && errno == ECONNRESET))
+		r.reset = n < 0 && errno == ECONNRESET;
+		if (n == 0 || r.reset)
 			break;
 		if (n < 0) {
 			assert_int_equal(errno, EAGAIN);

@@ -3,6 +3,7 @@
  * them. */
 #include <sys/resource.h>
 
+#include "http-linger.h"
 #include "http-server.h"
 
 /* More silent clients than there is room for; each good one is served without any of them giving
@@ -75,8 +76,10 @@ static void set_endless(struct server *s)
 /* Who ends in the middle of a request is gone at once; who ends after it gets the answer. */
 static void test_the_end_of_a_stream_is_noticed(void **state)
 {
-	static const char *const cut[] = { "", "G", "GET /metr", "GET / HTTP/1.1\r\nHost: x\r\n",
-					   "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc" };
+	static const char *const cut[] = {
+		"", "G", "GET /metr", "GET / HTTP/1.1\r\nHost: x\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"
+	};
 	struct server *s = *state;
 	unsigned int before = count_fds();
 
@@ -200,6 +203,103 @@ static void test_pipelined_requests_do_not_wait(void **state)
 	} while (taken > 60000);
 }
 
+/* Who says too much hears the answer all the same, and is not cut off while it speaks. */
+static void test_an_answer_outlives_a_body(void **state)
+{
+	static const char *const heads[] = {
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",
+		"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+		"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+	};
+	static const int statuses[] = { 405, 405, 400, 400 };
+	static char piece[30000];
+	struct server *s = *state;
+	unsigned int before = count_fds();
+
+	memset(piece, 'a', sizeof(piece) - 1);
+	set_endless(s);
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		int fd = connect_tcp(s->port);
+
+		send_all(fd, heads[i]);
+		for (size_t j = 0; j < 20; j++) {
+			send_all(fd, piece);
+			for (size_t k = 0; k < 3; k++)
+				turn(s);
+		}
+		/* Nobody has been reset, and that is so until it ends. */
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		{
+			RESPONSE r = receive(s, fd);
+
+			assert_int_equal(r.status, statuses[i]);
+			assert_false(r.reset);
+		}
+		await_fds(s, before);
+	}
+
+	/* Who speaks on is left in the end, or gives way to others. */
+	for (size_t i = 0; i < 2; i++) {
+		int fds[30];
+
+		if (i == 0)
+			http_set_timeouts(s->http, 300000, 300000);
+		else
+			set_endless(s);
+		for (size_t j = 0; j < ARRAY_SIZE(fds); j++) {
+			fds[j] = connect_tcp(s->port);
+			send_all(fds[j], heads[0]);
+			turn(s);
+		}
+		await_fds(s, before + ARRAY_SIZE(fds) + (i == 0 ? 0 : LINGERERS_MAX));
+		assert_served(s, connect_tcp(s->port));
+		for (size_t j = 0; j < ARRAY_SIZE(fds); j++)
+			close(fds[j]);
+		await_fds(s, before);
+	}
+}
+
+/* Closes with a reset instead of an end. */
+static void reset(int fd)
+{
+	const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(fd);
+}
+
+static void test_clients_that_reset(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"G",
+		"GET /metrics HTTP/1.1\r\nHost: x\r\n",
+		"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n"
+	};
+	struct server *s = *state;
+	unsigned int before = count_fds();
+
+	snapshot_unref(s->snapshot);
+	s->snapshot = make_snapshot("long", 20000);
+	set_endless(s);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		int at_once = connect_tcp(s->port), later = connect_tcp(s->port);
+
+		send_all(at_once, texts[i]);
+		send_all(later, texts[i]);
+		reset(at_once);
+		for (size_t j = 0; j < 5; j++)
+			turn(s);
+		reset(later);
+		await_fds(s, before);
+		assert_served(s, connect_tcp(s->port));
+	}
+	await_fds(s, before);
+}
+
 /* The same storm, and they come again as soon as they are dropped. */
 static void test_persistent_clients_keep_nobody_out(void **state)
 {
@@ -271,6 +371,40 @@ static int ask_and_never_read(struct server *s)
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){ 4096 }, sizeof(int)), 0);
 	send_all(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
 	return fd;
+}
+
+/* The deaf hold what is being answered, the silent what is waited for: neither lets the other, or
+ * us, drop one that does all that it should. */
+static void test_deaf_and_silent_clients_keep_nobody_out(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int deaf[40], silent[10][10];
+
+	snapshot_unref(s->snapshot);
+	s->snapshot = make_snapshot("long", 20000);
+	set_endless(s);
+	for (size_t i = 0; i < ARRAY_SIZE(deaf); i++) {
+		deaf[i] = ask_and_never_read(s);
+		for (size_t j = 0; j < 3; j++)
+			turn(s);
+	}
+	await_fds(s, before + ARRAY_SIZE(deaf) + 32);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		int good = connect_tcp(s->port);
+
+		for (size_t j = 0; j < ARRAY_SIZE(silent[i]); j++) {
+			silent[i][j] = connect_tcp(s->port);
+			turn(s);
+		}
+		assert_served(s, good);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(deaf); i++)
+		close(deaf[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(silent[i]); j++)
+			close(silent[i][j]);
+	await_fds(s, before);
 }
 
 static void test_a_client_that_never_reads_is_dropped(void **state)
@@ -389,10 +523,13 @@ int main(void)
 		SERVER_TEST(test_the_end_of_a_stream_is_noticed),
 		SERVER_TEST(test_the_end_of_many_requests_is_noticed),
 		SERVER_TEST(test_pipelined_requests_do_not_wait),
+		SERVER_TEST(test_an_answer_outlives_a_body),
+		SERVER_TEST(test_clients_that_reset),
 		SERVER_TEST(test_persistent_clients_keep_nobody_out),
 		SERVER_TEST(test_served_after_a_full_house),
 		SERVER_TEST(test_a_drip_of_bytes_ends),
 		SERVER_TEST(test_a_client_that_never_reads_is_dropped),
+		SERVER_TEST(test_deaf_and_silent_clients_keep_nobody_out),
 		SERVER_TEST(test_without_file_descriptors),
 		SERVER_TEST(test_idle_server_sleeps),
 		SERVER_TEST(test_freed_in_the_middle),

@@ -208,6 +208,33 @@ static void test_passed_sockets(void **state)
 	assert_int_equal(close(datagram), 0);
 }
 
+/* Somebody else has the same socket and ends it, as "ss -K" does: that costs next to nothing, and
+ * others are served. */
+static void test_a_socket_that_is_broken(void **state)
+{
+	struct server *s = *state;
+	struct sockaddr_in sa;
+	socklen_t size = sizeof(sa);
+	unsigned int turns = 0;
+	uint16_t port;
+	int fd = listen_on_loopback(&port), same = dup(fd);
+
+	assert_true(same >= 0);
+	assert_int_equal(http_listen_fd(s->http, fd), 0);
+	assert_served(s, connect_tcp(port));
+	assert_int_equal(shutdown(same, SHUT_RDWR), 0);
+	for (uint64_t end = now_usec() + 400000; now_usec() < end;)
+		turns += sd_event_run(s->event, STEP_USEC) > 0;
+	assert_in_range(turns, 1, 20);
+	assert_int_equal(connect_tcp(port), -ECONNREFUSED);
+	assert_served(s, connect_tcp(s->port));
+	/* It was not given up, in case it is mended; the kernel may give it another port. */
+	assert_int_equal(listen(same, 16), 0);
+	assert_int_equal(getsockname(same, (struct sockaddr *)&sa, &size), 0);
+	assert_served(s, connect_tcp(ntohs(sa.sin_port)));
+	close(same);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +243,7 @@ int main(void)
 		SERVER_TEST(test_both_families_on_one_port),
 		SERVER_TEST(test_relisten),
 		SERVER_TEST(test_passed_sockets),
+		SERVER_TEST(test_a_socket_that_is_broken),
 	};
 
 	return cmocka_run_group_tests_name("http-listen", tests, NULL, NULL);

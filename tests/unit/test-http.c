@@ -169,8 +169,9 @@ static void test_malformed_requests(void **state)
 		{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505 },
 		{ "GET /metrics HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400 },
 		{ "GET /metrics HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n", 413 },
-		{ "GET /metrics HTTP/1.1\r\n: : :\r\n\r\n", 200 },
-		{ "GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n", 200 },
+		{ "GET /metrics HTTP/1.1\r\n: : :\r\n\r\n", 400 },
+		{ "GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n",
+		  200 },
 	};
 
 	/* Whatever the answer is, it is soon over and the next one is served. */
