@@ -254,13 +254,13 @@ static int serve_http(struct daemon *d)
 	if (n < 0)
 		return fail_os("Taking over the sockets passed by systemd failed", n);
 	for (int i = 0; i < n; i++) {
-		r = http_listen_fd(d->http, SD_LISTEN_FDS_START + i);
-		if (r < 0) {
-			log_message(
-				LOG_ERR,
-				"The passed socket %s cannot be used: %s. Pass listening stream sockets only.",
-				names[i], strerror(-r));
-			break;
+		if (r >= 0) {
+			r = http_listen_fd(d->http, SD_LISTEN_FDS_START + i);
+			if (r < 0)
+				log_message(
+					LOG_ERR,
+					"The passed socket %s cannot be used: %s. Pass listening stream sockets only.",
+					names[i], strerror(-r));
 		}
 		free(names[i]);
 	}

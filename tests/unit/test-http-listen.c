@@ -192,20 +192,42 @@ static void test_relisten(void **state)
 static void test_passed_sockets(void **state)
 {
 	struct server *s = *state;
-	int pipes[2], unbound, datagram;
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fds[8], wanted[ARRAY_SIZE(fds)] = { -ENOTSOCK, -ENOTSOCK, -ENOTSOCK, -EINVAL,
+						-EINVAL,   -EINVAL,   -EINVAL,	 -EINVAL };
+	unsigned int before = count_fds();
+	uint16_t port;
+	int fd;
 
-	assert_int_equal(pipe(pipes), 0);
-	assert_int_equal(http_listen_fd(s->http, pipes[0]), -ENOTSOCK);
-	unbound = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(http_listen_fd(s->http, unbound), -EINVAL);
-	datagram = socket(AF_INET, SOCK_DGRAM, 0);
-	assert_int_equal(http_listen_fd(s->http, datagram), -EINVAL);
+	/* A pipe, a file, then sockets that do not listen, and one that does, for packets. */
+	assert_int_equal(pipe(fds), 0);
+	fds[2] = open("/proc/self/stat", O_RDONLY);
+	fds[3] = socket(AF_INET, SOCK_STREAM, 0);
+	fds[4] = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds + 5), 0);
+	fds[7] = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	/* The kernel chooses a name. */
+	assert_int_equal(bind(fds[7], (struct sockaddr *)&sa, sizeof(sa_family_t)), 0);
+	assert_int_equal(listen(fds[7], 1), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		assert_true(fds[i] >= 0);
+		assert_int_equal(http_listen_fd(s->http, fds[i]), wanted[i]);
+		/* Not taken over: still ours to close. */
+		assert_int_equal(close(fds[i]), 0);
+	}
 	assert_int_equal(http_listen_fd(s->http, -1), -EBADF);
-	/* Not taken over: still ours to close. */
-	assert_int_equal(close(pipes[0]), 0);
-	assert_int_equal(close(pipes[1]), 0);
-	assert_int_equal(close(unbound), 0);
-	assert_int_equal(close(datagram), 0);
+	assert_int_equal(count_fds(), before);
+
+	/* Blocking, and to be inherited, as somebody may pass it; and twice. */
+	fd = listen_on_loopback(&port);
+	assert_int_equal(fcntl(fd, F_SETFD, 0), 0);
+	assert_int_equal(http_listen_fd(s->http, dup(fd)), 0);
+	assert_int_equal(http_listen_fd(s->http, fd), 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	for (size_t i = 0; i < 10; i++)
+		assert_served(s, connect_tcp(port));
+	assert_served(s, connect_tcp(s->port));
 }
 
 /* Somebody else has the same socket and ends it, as "ss -K" does: that costs next to nothing, and
