@@ -11,17 +11,23 @@
 
 static struct connection_origin origin_of(int fd, const struct sockaddr *sa)
 {
+	const struct in6_addr *v6 = &((const struct sockaddr_in6 *)sa)->sin6_addr;
 	struct connection_origin origin = { .family = sa->sa_family };
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	if (sa->sa_family == AF_INET)
+	if (sa->sa_family == AF_INET) {
 		memcpy(origin.id, &((const struct sockaddr_in *)sa)->sin_addr,
 		       sizeof(struct in_addr));
-	else if (sa->sa_family == AF_INET6)
-		memcpy(origin.id, &((const struct sockaddr_in6 *)sa)->sin6_addr, sizeof(origin.id));
-	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+	} else if (sa->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
+		/* To a passed socket that is for both: the networks of these are one. */
+		origin.family = AF_INET;
+		memcpy(origin.id, v6->s6_addr + 12, sizeof(struct in_addr));
+	} else if (sa->sa_family == AF_INET6) {
+		memcpy(origin.id, v6, sizeof(origin.id));
+	} else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
 		memcpy(origin.id, &peer.uid, sizeof(peer.uid));
+	}
 	return origin;
 }
 

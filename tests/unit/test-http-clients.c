@@ -6,26 +6,30 @@
 #include "http-linger.h"
 #include "http-server.h"
 
+/* Times that no test lives to see: what ends, ends for another reason. */
+static void set_endless(struct server *s)
+{
+	http_set_timeouts(s->http, 100 * PATIENCE_USEC, 100 * PATIENCE_USEC);
+}
+
 /* More silent clients than there is room for; each good one is served without any of them giving
  * way by itself. */
 static void test_silent_clients_keep_nobody_out(void **state)
 {
 	struct server *s = *state;
 	unsigned int before = count_fds();
-	uint64_t began;
 	int silent[200];
 
+	/* No waiting for a timeout. */
+	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
 		silent[i] = connect_tcp(s->port);
 		assert_true(silent[i] >= 0);
 		if (i % 2)
 			send_all(silent[i], "GET /metr");
 	}
-	began = now_usec();
 	for (size_t i = 0; i < 20; i++)
 		assert_served(s, connect_tcp(s->port));
-	/* No waiting for a timeout of ten seconds. */
-	assert_true(now_usec() - began < 3000000);
 	/* Theirs, and of the 32 of ours for one address all but the one that the good ones used. */
 	await_fds(s, before + ARRAY_SIZE(silent) + 31);
 
@@ -42,6 +46,7 @@ static void test_an_address_has_its_share(void **state)
 	unsigned int before = count_fds();
 	int first = connect_tcp(s->port), silent[8][50];
 
+	set_endless(s);
 	send_all(first, "GET /-/healthy HTTP/1.0\r\n");
 	await_fds(s, before + 2);
 	for (size_t i = 0; i < ARRAY_SIZE(silent[0]); i++) {
@@ -67,10 +72,42 @@ static void test_an_address_has_its_share(void **state)
 	await_fds(s, before);
 }
 
-/* Times that no test lives to see: what ends, ends for another reason. */
-static void set_endless(struct server *s)
+/* The same at a socket for both families, as systemd makes them: there every IPv4 address is one of
+ * IPv6, all in one network. */
+static void test_an_ipv4_address_has_its_share_of_ipv6(void **state)
 {
-	http_set_timeouts(s->http, 100 * PATIENCE_USEC, 100 * PATIENCE_USEC);
+	struct server *s = *state;
+	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT };
+	socklen_t size = sizeof(sa);
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), first, silent[50];
+	unsigned int before;
+
+	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int)) < 0 ||
+	    bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
+		print_message("# skipped: no IPv6 on this host: %s\n", strerror(errno));
+		closep(&fd);
+		skip();
+	}
+	assert_int_equal(listen(fd, 1024), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &size), 0);
+	assert_int_equal(http_listen_fd(s->http, fd), 0);
+	before = count_fds();
+	first = connect_tcp_from(ntohs(sa.sin6_port), 1);
+	send_all(first, "GET /-/healthy HTTP/1.0\r\n");
+	await_fds(s, before + 2);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		silent[i] = connect_tcp_from(ntohs(sa.sin6_port), 2);
+		turn(s);
+	}
+	await_fds(s, before + 2 + ARRAY_SIZE(silent) + 32);
+	{
+		RESPONSE r = ask_fd(s, first, "\r\n");
+
+		assert_int_equal(r.status, 200);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		close(silent[i]);
+	await_fds(s, before);
 }
 
 /* Who ends in the middle of a request is gone at once; who ends after it gets the answer. */
@@ -307,6 +344,7 @@ static void test_persistent_clients_keep_nobody_out(void **state)
 	unsigned int before = count_fds();
 	int slow[150];
 
+	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(slow); i++)
 		slow[i] = connect_tcp(s->port);
 	for (size_t round = 0; round < 10; round++) {
@@ -520,6 +558,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SERVER_TEST(test_silent_clients_keep_nobody_out),
 		SERVER_TEST(test_an_address_has_its_share),
+		SERVER_TEST(test_an_ipv4_address_has_its_share_of_ipv6),
 		SERVER_TEST(test_the_end_of_a_stream_is_noticed),
 		SERVER_TEST(test_the_end_of_many_requests_is_noticed),
 		SERVER_TEST(test_pipelined_requests_do_not_wait),
