@@ -6,12 +6,6 @@
 #include "http-linger.h"
 #include "http-server.h"
 
-/* Times that no test lives to see: what ends, ends for another reason. */
-static void set_endless(struct server *s)
-{
-	http_set_timeouts(s->http, 100 * PATIENCE_USEC, 100 * PATIENCE_USEC);
-}
-
 /* More silent clients than there is room for; each good one is served without any of them giving
  * way by itself. */
 static void test_silent_clients_keep_nobody_out(void **state)
@@ -20,8 +14,6 @@ static void test_silent_clients_keep_nobody_out(void **state)
 	unsigned int before = count_fds();
 	int silent[200];
 
-	/* No waiting for a timeout. */
-	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
 		silent[i] = connect_tcp(s->port);
 		assert_true(silent[i] >= 0);
@@ -46,7 +38,6 @@ static void test_an_address_has_its_share(void **state)
 	unsigned int before = count_fds();
 	int first = connect_tcp(s->port), silent[8][50];
 
-	set_endless(s);
 	send_all(first, "GET /-/healthy HTTP/1.0\r\n");
 	await_fds(s, before + 2);
 	for (size_t i = 0; i < ARRAY_SIZE(silent[0]); i++) {
@@ -120,7 +111,6 @@ static void test_the_end_of_a_stream_is_noticed(void **state)
 	struct server *s = *state;
 	unsigned int before = count_fds();
 
-	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
 		int closed = connect_tcp(s->port), half = connect_tcp(s->port);
 
@@ -197,7 +187,6 @@ static void test_the_end_of_many_requests_is_noticed(void **state)
 	assert_true(asprintf(&address, "unix:%s", path) > 0);
 	assert_int_equal(http_listen(s->http, address), 0);
 	before = count_fds();
-	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(rests); j++) {
 			RESPONSE r = ask_often(s, connect_tcp(s->port), get, numbers[i], rests[j]);
@@ -255,7 +244,6 @@ static void test_an_answer_outlives_a_body(void **state)
 	unsigned int before = count_fds();
 
 	memset(piece, 'a', sizeof(piece) - 1);
-	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		int fd = connect_tcp(s->port);
 
@@ -282,14 +270,13 @@ static void test_an_answer_outlives_a_body(void **state)
 
 		if (i == 0)
 			http_set_timeouts(s->http, 300000, 300000);
-		else
-			set_endless(s);
 		for (size_t j = 0; j < ARRAY_SIZE(fds); j++) {
 			fds[j] = connect_tcp(s->port);
 			send_all(fds[j], heads[0]);
 			turn(s);
 		}
 		await_fds(s, before + ARRAY_SIZE(fds) + (i == 0 ? 0 : LINGERERS_MAX));
+		set_endless(s);
 		assert_served(s, connect_tcp(s->port));
 		for (size_t j = 0; j < ARRAY_SIZE(fds); j++)
 			close(fds[j]);
@@ -321,7 +308,6 @@ static void test_clients_that_reset(void **state)
 
 	snapshot_unref(s->snapshot);
 	s->snapshot = make_snapshot("long", 20000);
-	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		int at_once = connect_tcp(s->port), later = connect_tcp(s->port);
 
@@ -344,7 +330,6 @@ static void test_persistent_clients_keep_nobody_out(void **state)
 	unsigned int before = count_fds();
 	int slow[150];
 
-	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(slow); i++)
 		slow[i] = connect_tcp(s->port);
 	for (size_t round = 0; round < 10; round++) {
@@ -379,6 +364,7 @@ static void test_served_after_a_full_house(void **state)
 		assert_int_equal(r.status, 0);
 	}
 	await_fds(s, before);
+	set_endless(s);
 	assert_served(s, connect_tcp(s->port));
 }
 
@@ -389,7 +375,7 @@ static void test_a_drip_of_bytes_ends(void **state)
 	uint64_t began = now_usec();
 	unsigned int sent = 0;
 
-	http_set_timeouts(s->http, 150000, 10000000);
+	http_set_timeouts(s->http, 150000, 100 * PATIENCE_USEC);
 	while (send(fd, "G", 1, MSG_NOSIGNAL) == 1) {
 		assert_true(now_usec() - began < PATIENCE_USEC);
 		turn(s);
@@ -421,7 +407,6 @@ static void test_deaf_and_silent_clients_keep_nobody_out(void **state)
 
 	snapshot_unref(s->snapshot);
 	s->snapshot = make_snapshot("long", 20000);
-	set_endless(s);
 	for (size_t i = 0; i < ARRAY_SIZE(deaf); i++) {
 		deaf[i] = ask_and_never_read(s);
 		for (size_t j = 0; j < 3; j++)
@@ -463,7 +448,7 @@ static void test_a_client_that_never_reads_is_dropped(void **state)
 	close(deaf);
 	await_fds(s, before);
 
-	http_set_timeouts(s->http, 10000000, 300000);
+	http_set_timeouts(s->http, 100 * PATIENCE_USEC, 300000);
 	deaf = ask_and_never_read(s);
 	/* Both ends are open, then only its own. */
 	await_fds(s, before + 2);
@@ -471,7 +456,7 @@ static void test_a_client_that_never_reads_is_dropped(void **state)
 	await_fds(s, before + 1);
 	close(deaf);
 	/* That one read nothing; this one only takes its time, on a busy machine. */
-	http_set_timeouts(s->http, HTTP_REQUEST_USEC, HTTP_RESPONSE_USEC);
+	set_endless(s);
 	{
 		RESPONSE r = ask(s, "GET /metrics", "");
 
