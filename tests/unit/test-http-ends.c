@@ -78,7 +78,7 @@ static void test_the_end_of_many_requests_is_noticed(void **state)
 				  "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
 				  "0123456789012345678901234567890123456789012345678901234567890123"
 				  "456789012345678901234567890123456789";
-	static const size_t numbers[] = { 1, 100, 225, 226, 227, 300, 1000 };
+	static const size_t numbers[] = { 1, 226, 227, 600 };
 	static const char *const rests[] = {
 		"", "GET", "GET / HTTP/1.1\r\nHost: x\r\n",
 		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"
@@ -237,13 +237,15 @@ static void test_lingerers_leave_file_descriptors_to_others(void **state)
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(clients); i++) {
-		char byte;
+		char buffer[1000];
+		ssize_t n;
 
 		clients[i] = connect_tcp(s->port);
 		send_all(clients[i],
 			 "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n");
-		while (recv(clients[i], &byte, 1, 0) != 0)
-			turn(s);
+		while ((n = recv(clients[i], buffer, sizeof(buffer), 0)) != 0)
+			if (n < 0)
+				turn(s);
 	}
 	assert_int_equal(count_fds(), before + 2 * ARRAY_SIZE(clients));
 	last = connect_tcp(s->port);
