@@ -162,7 +162,7 @@ rule libraries "each library has one place"
 rule_libraries() {
 	only '.*/microhttpd\.h' 'http[a-z-]*\.c'
 	only '.*/sd-bus\.h' 'bus[a-z-]*\.c'
-	only '.*/sd-event\.h' 'bus[a-z-]*\.c|http\.c|main\.c'
+	only '.*/sd-event\.h' 'bus[a-z-]*\.c|http\.c|http-linger\.c|main\.c'
 	only '.*/sd-daemon\.h' 'main\.c'
 	only '.*/ini\.h' 'config-file\.c'
 	only '.*/json\.h' 'describe\.c'
