@@ -18,7 +18,7 @@
 #include "util.h"
 
 #define SECOND	    UINT64_C(1000000)
-#define NO_PID	    999
+#define NO_PID	    INT32_MAX
 #define ENTRIES_MAX 8192 /* known cgroups, beyond which all are looked up anew */
 
 /* A directory tree with proc/ and, standing in for a hierarchy of cgroups, tree/. */

@@ -44,7 +44,7 @@ static void test_close_ended(void **state)
 	/* Gone, gone but held, here, and somebody before us with our pid. */
 	process(a, gone, "gone", "");
 	held = process(a, second, "held", "");
-	account_hold(held);
+	account_hold(a, held);
 	assert_non_null(accounts_open(a, getpid(), start_ns));
 	assert_non_null(accounts_open(a, getpid(), start_ns - 2 * SECOND));
 
@@ -64,7 +64,7 @@ static void test_close_ended(void **state)
 		assert_int_equal(q->exited, ended);
 	}
 	assert_false(account_closed(held));
-	account_release(held);
+	account_release(a, held);
 	lifetime_check(&l, 1999999);
 	assert_false(account_closed(held));
 	lifetime_check(&l, 2000000);
