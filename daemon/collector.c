@@ -219,9 +219,14 @@ static void counts_take(const struct wire_counts *now, struct wire_counts *booke
 			uint64_t *ret_operations, uint64_t *ret_bytes,
 			uint64_t ret_sizes[static SIZE_CLASSES])
 {
-	uint64_t bytes = __atomic_load_n(&now->bytes, __ATOMIC_RELAXED);
+	uint64_t bytes;
 
-	*ret_operations = 0;
+	*ret_operations = *ret_bytes = 0;
+	memset(ret_sizes, 0, SIZE_CLASSES * sizeof(*ret_sizes));
+	/* As mostly: few both read and write. */
+	if (!memcmp(now, booked, sizeof(*booked)))
+		return;
+	bytes = __atomic_load_n(&now->bytes, __ATOMIC_RELAXED);
 	*ret_bytes = bytes - booked->bytes;
 	booked->bytes = bytes;
 	for (int class = 0; class < WIRE_SIZE_CLASSES; class ++) {

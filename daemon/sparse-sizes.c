@@ -2,6 +2,7 @@
 #include "sparse-sizes.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,31 +33,42 @@ static int class_take(uint32_t *classes)
 	return i;
 }
 
+static bool is_one(uint32_t classes)
+{
+	return (classes & (classes - 1)) == 0;
+}
+
+static uint64_t *numbers_of(const struct sparse_sizes *s)
+{
+	return is_one(s->classes) ? (uint64_t *)&s->number : s->numbers;
+}
+
 int sparse_sizes_reserve(struct sparse_sizes *s, const struct pipe_sizes *add)
 {
 	uint32_t classes = s->classes | classes_of(add);
 	struct pipe_sizes sizes;
 	uint64_t *numbers;
-	size_t n = 0;
 
 	if (classes == s->classes)
 		return 0;
-	for (uint32_t left = classes; left; left &= left - 1)
-		n++;
-	sparse_sizes_get(s, &sizes);
-	numbers = reallocarray(s->numbers, n, sizeof(*numbers));
+	if (is_one(classes)) {
+		s->classes = classes;
+		return 0;
+	}
+	numbers = calloc(__builtin_popcount(classes), sizeof(*numbers));
 	if (!numbers)
 		return -ENOMEM;
+	sparse_sizes_get(s, &sizes);
+	sparse_sizes_clear(s);
 	s->numbers = numbers;
 	s->classes = classes;
-	while (classes)
-		*numbers++ = *number_at(&sizes, class_take(&classes));
+	sparse_sizes_add(s, &sizes);
 	return 0;
 }
 
 void sparse_sizes_add(struct sparse_sizes *sum, const struct pipe_sizes *add)
 {
-	uint64_t *number = sum->numbers;
+	uint64_t *number = numbers_of(sum);
 
 	for (uint32_t classes = sum->classes; classes;)
 		*number++ += *number_at((struct pipe_sizes *)add, class_take(&classes));
@@ -64,7 +76,7 @@ void sparse_sizes_add(struct sparse_sizes *sum, const struct pipe_sizes *add)
 
 void sparse_sizes_get(const struct sparse_sizes *s, struct pipe_sizes *ret)
 {
-	const uint64_t *number = s->numbers;
+	const uint64_t *number = numbers_of(s);
 
 	memset(ret, 0, sizeof(*ret));
 	for (uint32_t classes = s->classes; classes;)
@@ -73,6 +85,7 @@ void sparse_sizes_get(const struct sparse_sizes *s, struct pipe_sizes *ret)
 
 void sparse_sizes_clear(struct sparse_sizes *s)
 {
-	free(s->numbers);
+	if (!is_one(s->classes))
+		free(s->numbers);
 	*s = (struct sparse_sizes){};
 }
