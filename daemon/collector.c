@@ -19,8 +19,7 @@ _Static_assert(WIRE_SIZE_CLASSES == SIZE_CLASSES, "the size classes");
 
 #define KEY_TID_MASK (~(WIRE_KEY_FIFO | WIRE_KEY_EXITED))
 
-/* Processes that are looked up in /proc in one round at most: each takes some 15,000 instructions.
- */
+/* Processes that are looked up in /proc in a round at most: each takes 15,000 instructions. */
 #define LOOKS_MAX 256
 
 /* What of a slot has been booked. */
@@ -28,6 +27,7 @@ struct booked {
 	struct account *account; /* held; NULL: nothing yet */
 	struct wire_counts counts[WIRE_DIRECTIONS];
 	uint32_t noatime_reads;
+	bool settled;	     /* nothing was new at the last look */
 	bool identity_known; /* the two below have been looked up */
 	char comm[WIRE_COMM_LEN];
 	uint64_t cgroup_id;
@@ -43,6 +43,8 @@ struct collector {
 	uint32_t n_freed;
 	uint32_t *used; /* indices of slots in use, as far as claimed_seen tells */
 	uint32_t n_used;
+	uint32_t *active; /* of these, the ones with anything new in this round */
+	uint32_t n_active;
 	uint64_t claimed_seen; /* of wire_shared.claimed */
 	/* Of this round, and the slot from which on it is whose turn, in this and the next one. */
 	uint32_t n_looks, looks_from, looks_next;
@@ -86,7 +88,8 @@ int collector_new(const struct tracer_memory *memory, struct accounts *accounts,
 	c->booked = calloc(WIRE_SLOTS, sizeof(*c->booked));
 	c->freed = calloc(WIRE_SLOTS, sizeof(*c->freed));
 	c->used = calloc(WIRE_SLOTS, sizeof(*c->used));
-	if (!c->booked || !c->freed || !c->used)
+	c->active = calloc(WIRE_SLOTS, sizeof(*c->active));
+	if (!c->booked || !c->freed || !c->used || !c->active)
 		return -ENOMEM;
 	if (memory->wake_fd >= 0) {
 		c->wake = ring_buffer__new(memory->wake_fd, wake_consume, NULL, NULL);
@@ -112,6 +115,7 @@ struct collector *collector_free(struct collector *c)
 	free(c->booked);
 	free(c->freed);
 	free(c->used);
+	free(c->active);
 	free(c);
 	return NULL;
 }
@@ -135,16 +139,20 @@ static struct wire_slot *slot_find(const struct collector *c, uint32_t key)
 	return NULL;
 }
 
+static bool is_main_thread(const struct wire_slot *slot, uint32_t key)
+{
+	return (key & KEY_TID_MASK) == slot->tgid;
+}
+
 /* The slots of the main thread are kept up to date with the name and cgroup of the process; those
  * of others are not. */
 static bool slot_of_main_thread(const struct collector *c, const struct wire_slot *slot)
 {
-	return (slot->key & KEY_TID_MASK) == slot->tgid || slot_find(c, slot->tgid) ||
+	return is_main_thread(slot, slot->key) || slot_find(c, slot->tgid) ||
 	       slot_find(c, slot->tgid | WIRE_KEY_FIFO);
 }
 
-/* The unit of a slot's process. Of one that is gone it can be unknown though it was known before.
- */
+/* The unit of a process. Of one that is gone it can be unknown though it was known before. */
 static const char *slot_unit(struct collector *c, const struct wire_slot *slot,
 			     const struct booked *b, uint64_t cgroup_id)
 {
@@ -245,6 +253,14 @@ static bool slot_changed(const struct wire_slot *slot, const struct booked *b)
 	       memcmp(slot->counts, b->counts, sizeof(b->counts)) != 0;
 }
 
+/* Likewise at one glance. Bytes are counted before the operation that they are of, so after they
+ * have changed it takes a closer look. */
+static bool slot_counts_rest(const struct wire_slot *slot, const struct booked *b)
+{
+	return b->settled && slot->counts[WIRE_READ].bytes == b->counts[WIRE_READ].bytes &&
+	       slot->counts[WIRE_WRITE].bytes == b->counts[WIRE_WRITE].bytes;
+}
+
 static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
 		       const uint32_t *noatime_now,
 		       struct wire_counts booked[static WIRE_DIRECTIONS], uint32_t *noatime_booked,
@@ -310,11 +326,6 @@ static bool slot_own(struct collector *c, struct wire_slot *slot, uint32_t key)
 	return true;
 }
 
-static bool is_main_thread(const struct wire_slot *slot, uint32_t key)
-{
-	return (key & KEY_TID_MASK) == slot->tgid;
-}
-
 /* What the slots of the main thread say of the process is to be said again. */
 static void main_thread_forget(struct collector *c, const struct wire_slot *slot)
 {
@@ -362,7 +373,7 @@ static int slot_collect_ended(struct collector *c, struct wire_slot *slot, uint3
 	struct booked *b = &c->booked[slot - c->memory.slots];
 	int r;
 
-	if (!(key & WIRE_KEY_EXITED) || is_main_thread(slot, key) || slot_own(c, slot, key))
+	if (is_main_thread(slot, key) || slot_own(c, slot, key))
 		return 0;
 	r = slot_open(c, slot, b);
 	if (r < 0)
@@ -400,8 +411,9 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 
 	if (slot_own(c, slot, key))
 		return 0;
-	/* As nearly all of many. */
-	if (!ended && b->account && account_identified(b->account) && !slot_changed(slot, b))
+	b->settled = !ended && b->account && account_identified(b->account) &&
+		     !slot_changed(slot, b);
+	if (b->settled)
 		return 0;
 	r = slot_open(c, slot, b);
 	if (r >= 0 && (ended || !account_identified(b->account)))
@@ -412,6 +424,16 @@ static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t ke
 	if (ended)
 		slot_end(c, slot, b);
 	return r;
+}
+
+/* Is there nothing to do for a slot? As for nearly all of many, round after round. */
+static bool slot_rests(const struct wire_slot *slot, uint32_t key, const struct booked *b)
+{
+	if (key & WIRE_KEY_EXITED || !slot_counts_rest(slot, b))
+		return false;
+	return !is_main_thread(slot, key) ||
+	       (b->identity_known && b->cgroup_id == slot->cgroup_id &&
+		!memcmp(b->comm, slot->comm, sizeof(b->comm)));
 }
 
 typedef int (*slot_fn)(struct collector *c, struct wire_slot *slot, uint32_t key);
@@ -441,18 +463,30 @@ static void used_prune(struct collector *c)
 	c->n_used = n;
 }
 
-/* Calls @each for all slots in use. Sets *error to the first one unless it is set, having gone on
- * with the others. */
-static void slots_each(struct collector *c, slot_fn each, int *error)
+/* Those slots in use that do not rest. */
+static void active_find(struct collector *c)
 {
+	c->n_active = 0;
 	for (uint32_t i = 0; i < c->n_used; i++) {
-		struct wire_slot *slot = &c->memory.slots[c->used[i]];
+		uint32_t index = c->used[i];
+		const struct wire_slot *slot = &c->memory.slots[index];
 		uint32_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
-		int r;
 
-		if (!key)
-			continue;
-		r = each(c, slot, key);
+		if (key && !slot_rests(slot, key, &c->booked[index]))
+			c->active[c->n_active++] = index;
+	}
+}
+
+/* Calls @each for the @n slots with that bit in their key, if any. Sets *error to the first one
+ * unless it is set, having gone on with the others. */
+static void slots_each(struct collector *c, const uint32_t *indices, uint32_t n, uint32_t bit,
+		       slot_fn each, int *error)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_slot *slot = &c->memory.slots[indices[i]];
+		uint32_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+		int r = key && (key & bit) == bit ? each(c, slot, key) : 0;
+
 		if (r < 0 && *error == 0)
 			*error = r;
 	}
@@ -501,9 +535,10 @@ int collector_collect(struct collector *c, uint64_t now_usec)
 	__atomic_store_n(&c->memory.shared->wake_pending, 0, __ATOMIC_SEQ_CST);
 
 	used_find(c);
-	slots_each(c, slot_collect_ended, &error);
-	slots_each(c, slot_introduce, &error);
-	slots_each(c, slot_collect, &error);
+	slots_each(c, c->used, c->n_used, WIRE_KEY_EXITED, slot_collect_ended, &error);
+	active_find(c);
+	slots_each(c, c->active, c->n_active, 0, slot_introduce, &error);
+	slots_each(c, c->active, c->n_active, 0, slot_collect, &error);
 	overflow_collect(c);
 	r = claims_delete(c);
 	if (r < 0 && error == 0)
