@@ -101,7 +101,7 @@ static inline void kernel_reset(void)
 static inline void name_set(struct wire_slot *slot, const char *comm)
 {
 	memset(slot->comm, 0, sizeof(slot->comm));
-	memcpy(slot->comm, comm, strnlen(comm, sizeof(slot->comm) - 1));
+	snprintf(slot->comm, sizeof(slot->comm), "%s", comm);
 }
 
 /* A thread's first operation on a kind of pipe; NULL: it finds no slot. */
