@@ -11,8 +11,9 @@
 live=${PIPEWATCH_LIVE:-2000}
 short=${PIPEWATCH_SHORT:-2500}
 
-# As much as ten thousand of them may take is 60 million and 16 MiB; of the latter 11.5 are without any.
-instructions=$((60000000 / 10000 * live))
+# As much as ten thousand of them may take is 60 million and 16 MiB; of the latter 11.5 are without any,
+# and of the former what some hundred processes take that are looked up in /proc.
+instructions=$((5000000 + 5500 * live))
 kib=$((13312 + 3072 * live / 10000))
 second=3000000 # a thousandth of a processor
 
