@@ -7,20 +7,27 @@
 group=/sys/fs/cgroup/pipewatchd
 limit=$((64 * 1024 * 1024)) # MemoryMax= of the unit
 
+# until_marked PROCESS FILE: waits until it has made it, or has ended.
+until_marked() {
+	until [ -e "$2" ] || ! kill -0 "$1" 2> /dev/null; do
+		usleep 20000
+	done
+}
+
 # gather N FILE [OPTION]: a crowd of N that stay; its process is in gathered, its mark is FILE.
 gather() {
 	gather_n=$1 gather_mark=$2
 	shift 2
 	crowd "$@" "$gather_n" 0 "$gather_mark" &
 	gathered=$!
-	until_file "$gather_mark"
+	until_marked $gathered "$gather_mark"
 }
 
 # stir PROCESS FILE: each of a crowd writes a byte.
 stir() {
 	rm -f "$2"
 	kill -USR1 "$1"
-	until_file "$2"
+	until_marked "$1" "$2"
 }
 
 # disperse PROCESS...: all crowds that there are end.
@@ -76,11 +83,21 @@ sizes() {
 	done < /proc/"$daemon"/status
 }
 
-# maps FILE: the names of all maps in the kernel, in order.
+# maps FILE: the names of all maps in the kernel, in order, but for those of the one who lists them.
 maps() {
 	bpftool map list > /tmp/maps
-	awk '/^[0-9]+:/ { print $4 }' /tmp/maps > "$1"
+	awk '/^[0-9]+:/ && $4 !~ /^pid_iter/ { print $4 }' /tmp/maps > "$1"
 	sort -o "$1" "$1"
+}
+
+# maps_become WANTED FILE: as maps, when they are those of WANTED or ten seconds have gone: they go a
+# moment after the process that held them.
+maps_become() {
+	tries=0
+	until maps "$2" && { cmp -s "$1" "$2" || [ $tries = 50 ]; }; do
+		tries=$((tries + 1))
+		usleep 200000
+	done
 }
 
 # until_idle: scrapes until nobody is tracked and no claims are left, for twenty seconds at most. They end
