@@ -43,13 +43,15 @@ done
 read -r begin _ < /proc/uptime
 begin=${begin%.*}
 elapsed=0 rounds=0 half=''
-# With a minute more where it takes that long to half time.
-while [ $elapsed -lt $((60 * minutes)) ] || { [ -z "$half" ] && [ $elapsed -lt $((60 * minutes + 60)) ]; }; do
+end=$((60 * minutes))
+while [ -z "$half" ] || [ $elapsed -lt $end ]; do
 	crowd 0 $short /tmp/short
 	scrape
 	rounds=$((rounds + 1))
-	# By then there are as many ended ones as are ever kept.
-	if [ -z "$half" ] && [ $elapsed -ge $((30 * minutes)) ] && burst_known; then
+	# By then there are as many ended ones as are ever kept. There is as much time after it as before.
+	if [ -z "$half" ] && [ $elapsed -ge $((30 * minutes)) ] &&
+		{ burst_known || [ $elapsed -ge $((30 * minutes + 90)) ]; }; then
+		[ $end -ge $((elapsed + 30 * minutes)) ] || end=$((elapsed + 30 * minutes))
 		sizes
 		half="$rounds rounds" half_anonymous=$anonymous half_descriptors=$descriptors
 		maps /tmp/maps.half
