@@ -31,7 +31,7 @@ static bool workers;
 static unsigned int turn;    /* of which each live one writes a byte */
 static unsigned int written; /* by live ones */
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "crowd: %s: %s\n", what, strerror(errno));
 	_exit(1);
