@@ -237,12 +237,12 @@ static void counts_take(const struct wire_counts *now, struct wire_counts *booke
 	bytes = __atomic_load_n(&now->bytes, __ATOMIC_RELAXED);
 	*ret_bytes = bytes - booked->bytes;
 	booked->bytes = bytes;
-	for (int class = 0; class < WIRE_SIZE_CLASSES; class ++) {
-		uint32_t operations = __atomic_load_n(&now->sizes[class], __ATOMIC_RELAXED);
+	for (int i = 0; i < WIRE_SIZE_CLASSES; i++) {
+		uint32_t operations = __atomic_load_n(&now->sizes[i], __ATOMIC_RELAXED);
 
-		ret_sizes[class] = (uint32_t)(operations - booked->sizes[class]);
-		*ret_operations += ret_sizes[class];
-		booked->sizes[class] = operations;
+		ret_sizes[i] = (uint32_t)(operations - booked->sizes[i]);
+		*ret_operations += ret_sizes[i];
+		booked->sizes[i] = operations;
 	}
 }
 
@@ -555,9 +555,8 @@ static uint64_t counts_pending(const struct wire_counts now[static WIRE_DIRECTIO
 	uint64_t sum = 0;
 
 	for (int direction = 0; direction < WIRE_DIRECTIONS; direction++)
-		for (int class = 0; class < WIRE_SIZE_CLASSES; class ++)
-			sum += (uint32_t)(now[direction].sizes[class] -
-					  booked[direction].sizes[class]);
+		for (int i = 0; i < WIRE_SIZE_CLASSES; i++)
+			sum += (uint32_t)(now[direction].sizes[i] - booked[direction].sizes[i]);
 	return sum;
 }
 
