@@ -6,7 +6,7 @@
 . ./daemon.sh
 
 plan 33
-start_daemon
+start_daemon --mode exact
 show_shell
 
 load -n 1000 -s 100 -c anon
@@ -66,10 +66,10 @@ counted "failures are not counted, FIFO" failures fifo 1 65536 3 131073
 is "they leave no state" "$(claims)" 1
 
 # A read that blocks is not an operation, and killing it makes none.
-steps name:sleeper threads:5 write:1:10 drain:10 mark:/tmp/asleep block &
+steps name:sleeper threads:5 lock write:1:10 drain:10 unlock mark:/tmp/asleep block &
 sleeper=$!
 steps marks:/tmp/asleep:5
-usleep 100000
+until_asleep $sleeper
 scrape
 counted "threads asleep in a read" sleeper anonymous 5 50 5 50
 is "each has its claim" "$(claims)" 6
@@ -81,7 +81,7 @@ is "the claims are gone" "$(claims)" 1
 steps name:blank touch:/tmp/blank block &
 blank=$!
 until_file /tmp/blank
-usleep 100000
+until_asleep $blank
 kill -9 $blank
 wait $blank
 scrape

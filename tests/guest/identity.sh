@@ -13,7 +13,7 @@ plan 42
 for name in after moved late inner; do
 	ln -s steps /t/$name
 done
-start_daemon
+start_daemon --mode exact
 show_shell
 
 # exec, with a scrape before it.
