@@ -181,7 +181,7 @@ $(BUILD)/tests/ctl/service: tests/ctl/service.c | $(BUILD)/tests/ctl/
 $(BUILD)/tests/load/occupy: LOAD_LIBS = $(shell $(PKG_CONFIG) --libs libbpf)
 LOADS := $(patsubst tests/load/%.c,$(BUILD)/tests/load/%,$(wildcard tests/load/*.c))
 
-$(BUILD)/tests/load/modes: tests/load/series.h tests/load/subject.h
+$(BUILD)/tests/load/modes: tests/load/loads.h tests/load/series.h tests/load/subject.h
 
 $(BUILD)/tests/load/%: tests/load/%.c | $(BUILD)/tests/load/
 	$(call say,TEST,$@)

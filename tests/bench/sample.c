@@ -16,7 +16,7 @@
  *	lost BEFORE AFTER		of them there was no room for, when the sums were read
  *	left N				processes that have ended but are kept
  *	clock NS BEGIN			that passed meanwhile, and since when (CLOCK_MONOTONIC)
- *	paused NS			of that in which nothing ran here, by sleeps that took too long
+ *	paused NS			of that in which nothing ran, by sleeps that were late
  *	pair NS NS			mean time of a pair: while sampled, and before (the median)
  *	watcher COMM CHILD WATCHES	who watches pipes (with -w); CHILD: 1 if it is the child
  *	unseen REASON			why there may be others

@@ -8,13 +8,22 @@ timed() {
 	scrape | grep -qE '^pipewatch_metadata_unit_cost_seconds\{kind="atime",pipe="fifo",stage="update"\} [1-9]'
 }
 
+links() {
+	./bpftool link list | grep -c '^[0-9]'
+}
+
+attached() {
+	scrape | grep -c '^pipewatch_program_attached{.* 1$'
+}
+
 described() {
 	busctl --json=short call org.pipewatch1 /org/pipewatch1 org.pipewatch1.Manager Describe | sed 's/\\"/"/g'
 }
 
 systemctl start pipewatchd
 main=$(property MainPID)
-ok "own pipes are compared at once" sh -c "curl -sS $http/metrics |
+# At once, where the machine is fast enough for it, or with the first burst.
+ok "own pipes are compared" within 100 sh -c "curl -sS $http/metrics |
 	grep -qE '^pipewatch_metadata_unit_cost_seconds\{kind=\"atime\",pipe=\"fifo\",stage=\"(whole|update)\"\} [1-9]'"
 ok "a burst ends, attached by a child" within 180 timed
 # As a process that has ended it may wait for the next one.
@@ -22,8 +31,8 @@ ok "and ends" within 20 sh -c "! ps --no-headers -o stat --ppid $main | grep -qv
 is "and met no limit" "$(cat "/sys/fs/cgroup$(property ControlGroup)/pids.events" | paste -sd ,)" \
 	"max 0"
 is "it is the same process" "$(property MainPID)" "$main"
-is "nothing is attached but what counts" "$(./bpftool link list | grep -c '^[0-9]')" \
-	"$(scrape | grep -c '^pipewatch_program_attached{.* 1$')"
+within_is 20 "$(attached)" links
+is "nothing is attached but what counts" "$(links)" "$(attached)"
 described > description
 sed -n 's/.*"sampling_reason":"\([^"]*\)".*/# \1/p' description
 ok "why nothing is sampled" grep -qE '"sampling":false,"sampling_reason":"[^"]*CAP_(SYSLOG|SYS_ADMIN)' description

@@ -24,6 +24,7 @@ case $kernel in
 *) paid= ;;
 esac
 
+ample_budget
 systemctl start pipewatchd
 
 systemd-run -q --unit=alive /t/load -n 1000 -s 100 -c lives -w

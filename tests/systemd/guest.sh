@@ -12,9 +12,9 @@ dropins=/run/systemd/system/pipewatchd.service.d
 settings=/etc/pipewatch/pipewatch.conf.d
 http=http://127.0.0.1:10057
 
-# within SECONDS COMMAND [ARG]...: until it succeeds
+# within SECONDS COMMAND [ARG]...: until it succeeds; ten times as long on a machine that is slow or busy
 within() {
-	deadline=$(($(date +%s) + $1))
+	deadline=$(($(date +%s) + $1 * 10))
 	shift
 	until "$@" > /dev/null 2>&1; do
 		[ "$(date +%s)" -lt $deadline ] || return 1
@@ -24,7 +24,7 @@ within() {
 
 # The same, of a figure that changes: within_is SECONDS WANTED COMMAND [ARG]...
 within_is() {
-	deadline=$(($(date +%s) + $1))
+	deadline=$(($(date +%s) + $1 * 10))
 	wanted=$2
 	shift 2
 	until [ "$("$@" 2> /dev/null)" = "$wanted" ]; do
@@ -53,6 +53,18 @@ journal() {
 	journalctl -q -o cat "_SYSTEMD_INVOCATION_ID=$(property InvocationID)"
 }
 
+# What was logged about it, also by systemd, in this and in earlier runs.
+journal_of_unit() {
+	journalctl --sync
+	journalctl -q -o cat -u pipewatchd
+}
+
+# An emulated machine takes many times longer to count: with the default budget not even the loads of
+# a test would be counted exactly to the end.
+ample_budget() {
+	printf '[Measurement]\nBudget=100\n' | setting 10-budget
+}
+
 # as USER COMMAND [ARG]...
 as() {
 	as_user=$1
@@ -61,12 +73,12 @@ as() {
 }
 
 scrape() {
-	curl -sS --max-time 20 "$http/metrics"
+	curl -sS --max-time 100 "$http/metrics"
 }
 
 # What is served, or how curl failed (7: refused).
 answers() {
-	curl -s --max-time 20 -o /dev/null -w '%{http_code}' "${1:-$http}/-/ready" || echo " curl $?"
+	curl -s --max-time 100 -o /dev/null -w '%{http_code}' "${1:-$http}/-/ready" || echo " curl $?"
 }
 
 # sample SERIES: its value among the samples on standard input; nothing where it is absent.

@@ -204,17 +204,21 @@ static void test_here(void **state)
 	static const enum path_state nothing_known[PIPE_KINDS][UPDATE_KINDS];
 	struct timespec start, end;
 	cpu_set_t before, after;
+	long msec = 1000;
 	int priority;
 	struct ab ab;
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	priority = getpriority(PRIO_PROCESS, 0);
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	assert_int_equal(ab_measure(directories, 10000, nothing_known, &ab), 0);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	assert_true((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000 <
-		    2000);
+	/* It takes at most a third of a second, unless the machine is paused: not three times. */
+	for (int tries = 3; tries > 0 && msec >= 1000; tries--) {
+		clock_gettime(CLOCK_MONOTONIC, &start);
+		assert_int_equal(ab_measure(directories, 10000, nothing_known, &ab), 0);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		msec = (end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000;
+	}
+	assert_true(msec < 1000);
 	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
 	assert_true(CPU_EQUAL(&before, &after));
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), priority);

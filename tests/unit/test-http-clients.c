@@ -11,8 +11,9 @@ static void test_silent_clients_keep_nobody_out(void **state)
 {
 	struct server *s = *state;
 	unsigned int before = count_fds();
-	uint64_t began;
 	int silent[200];
+
+	http_set_timeouts(s->http, HOUR_USEC, HOUR_USEC);
 
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
 		silent[i] = connect_tcp(s->port);
@@ -20,11 +21,8 @@ static void test_silent_clients_keep_nobody_out(void **state)
 		if (i % 2)
 			send_all(silent[i], "GET /metr");
 	}
-	began = now_usec();
 	for (size_t i = 0; i < 20; i++)
 		assert_served(s, connect_tcp(s->port));
-	/* No waiting for a timeout of ten seconds. */
-	assert_true(now_usec() - began < 3000000);
 	/* Theirs, and of the 32 of ours for one address all but the one that the good ones used. */
 	await_fds(s, before + ARRAY_SIZE(silent) + 31);
 
@@ -73,8 +71,8 @@ static void test_the_end_of_a_stream_is_noticed(void **state)
 					   "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc" };
 	struct server *s = *state;
 	unsigned int before = count_fds();
-	uint64_t began = now_usec();
 
+	http_set_timeouts(s->http, HOUR_USEC, HOUR_USEC);
 	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
 		int closed = connect_tcp(s->port), half = connect_tcp(s->port);
 
@@ -104,8 +102,6 @@ static void test_the_end_of_a_stream_is_noticed(void **state)
 		}
 	}
 	await_fds(s, before);
-	/* Far from the ten seconds that a request may take. */
-	assert_true(now_usec() - began < 5000000);
 }
 
 /* The same storm, and they come again as soon as they are dropped. */
@@ -149,6 +145,7 @@ static void test_served_after_a_full_house(void **state)
 		assert_int_equal(r.status, 0);
 	}
 	await_fds(s, before);
+	http_set_timeouts(s->http, HOUR_USEC, HOUR_USEC);
 	assert_served(s, connect_tcp(s->port));
 }
 
@@ -191,11 +188,8 @@ static void test_a_client_that_never_reads_is_dropped(void **state)
 	s->snapshot = make_snapshot("long", 20000);
 	deaf = ask_and_never_read(s);
 	await_fds(s, before + 2);
-	for (size_t i = 0; i < 5; i++)
-		turn(s);
 	/* It costs nothing while it waits. */
-	for (size_t i = 0; i < 10; i++)
-		assert_int_equal(sd_event_run(s->event, 5000), 0);
+	await_quiet(s);
 	close(deaf);
 	await_fds(s, before);
 
@@ -258,11 +252,8 @@ static void test_idle_server_sleeps(void **state)
 
 	send_all(fd, "GET / HT");
 	await_fds(s, before + 2);
-	for (size_t i = 0; i < 5; i++)
-		turn(s);
 	/* One silent connection: no event, no timer until its end. */
-	for (size_t i = 0; i < 10; i++)
-		assert_int_equal(sd_event_run(s->event, 5000), 0);
+	await_quiet(s);
 	close(fd);
 	await_fds(s, before);
 }
