@@ -103,6 +103,24 @@ static void test_old_kernel(void **state)
 		    ab.writes[PIPE_ANONYMOUS].error_seconds < 6e-9);
 }
 
+/* Without any spread, the doubt of placement is all of the error: of a read as of a write. */
+static void test_placement(void **state)
+{
+	struct round rounds[N];
+	struct ab ab;
+
+	(void)state;
+	fill(rounds);
+	for (int i = 1; i < N; i++)
+		rounds[i] = rounds[1];
+	rounds[0] = rounds[1];
+	assert_int_equal(ab_conclude(rounds, N, 20e-9, all_there, old_kernel, &ab), 0);
+	assert_ns(&ab.reads[PIPE_ANONYMOUS], 381, 0.006 * 381);
+	assert_ns(&ab.writes[PIPE_ANONYMOUS], 311, 0.006 * 311);
+	assert_ns(&ab.reads[PIPE_FIFO], 391, 0.006 * 391);
+	assert_ns(&ab.writes[PIPE_FIFO], 371, 0.006 * 371);
+}
+
 static void test_new_kernel(void **state)
 {
 	struct round rounds[N];
@@ -262,10 +280,11 @@ static void test_leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_old_kernel),	 cmocka_unit_test(test_new_kernel),
-		cmocka_unit_test(test_missing_variants), cmocka_unit_test(test_too_few_rounds),
-		cmocka_unit_test(test_average),		 cmocka_unit_test(test_here),
-		cmocka_unit_test(test_no_directory),	 cmocka_unit_test(test_leaves_nothing),
+		cmocka_unit_test(test_old_kernel),     cmocka_unit_test(test_new_kernel),
+		cmocka_unit_test(test_placement),      cmocka_unit_test(test_missing_variants),
+		cmocka_unit_test(test_too_few_rounds), cmocka_unit_test(test_average),
+		cmocka_unit_test(test_here),	       cmocka_unit_test(test_no_directory),
+		cmocka_unit_test(test_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@
 
 struct tracer {
 	uint64_t counted_usec, attached_usec;
-	bool on;
+	bool loaded, on;
 };
 
 struct collector {
@@ -70,12 +70,13 @@ int tracer_open(uint32_t max_threads, struct tracer **ret_tracer)
 
 int tracer_load(struct tracer *t)
 {
-	(void)t;
+	t->loaded = true;
 	return 0;
 }
 
 int tracer_attach(struct tracer *t)
 {
+	assert_true(t->loaded);
 	t->on = true;
 	return 0;
 }
@@ -299,6 +300,32 @@ static void test_in_windows(void **state)
 	assert_true(counting_hooked_operations(c) == 5000 + 9 * 2000);
 }
 
+/* Who is busy is held up by what counting takes, at most: by what it takes in the window, a
+ * twentieth of it, or by what it adds to each operation, a fifth. The middle between that and
+ * nothing is what windows stand for. */
+static void test_what_counting_takes(void **state)
+{
+	static const struct {
+		double seconds, ratio, slowdown;
+	} costs[] = {
+		{ 1e-5, 0.25, 1 / 0.95 }, { 1e-4, 0.25, 1.25 }, { 1e-5, 0, 1 }, { 0, 0.25, 1 }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(costs); i++) {
+		_cleanup_(accounts_freep) struct accounts *a = books(10);
+		_cleanup_(counting_freep) struct counting *c = counting_with(a);
+
+		counting_set_cost(c, costs[i].seconds, costs[i].ratio);
+		counting_set_period(c, 2 * SEC);
+		step(c, 1800 * MSEC);
+		windows(c, 1);
+		assert_int_equal(accounts_counted(a), 1000);
+		assert_int_equal(accounts_operations(a),
+				 1000 + (uint64_t)(9000 * (1 + costs[i].slowdown) / 2 + 0.5));
+	}
+}
+
 static void test_back_to_always(void **state)
 {
 	_cleanup_(accounts_freep) struct accounts *a = books(10);
@@ -403,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_always, reset),
 		cmocka_unit_test_setup(test_in_windows, reset),
+		cmocka_unit_test_setup(test_what_counting_takes, reset),
 		cmocka_unit_test_setup(test_back_to_always, reset),
 		cmocka_unit_test_setup(test_who_comes_next_begins_with_all, reset),
 		cmocka_unit_test_setup(test_a_window_that_does_not_open, reset),

@@ -169,6 +169,25 @@ static void test_a_drip_of_bytes_ends(void **state)
 	close(fd);
 }
 
+/* A connection that is kept for more requests has as long for the next one as for the first. */
+static void test_a_kept_connection_ends(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int fd;
+
+	http_set_timeouts(s->http, HOUR_USEC, HOUR_USEC);
+	fd = connect_tcp(s->port);
+	await_fds(s, before + 2);
+	http_set_timeouts(s->http, 100000, HOUR_USEC);
+	{
+		RESPONSE r = ask_fd(s, fd, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n");
+
+		assert_int_equal(r.status, 200);
+		assert_string_equal(r.body, "pipewatchd is healthy.\n");
+	}
+}
+
 static int ask_and_never_read(struct server *s)
 {
 	int fd = connect_tcp(s->port);
@@ -289,6 +308,7 @@ int main(void)
 		SERVER_TEST(test_persistent_clients_keep_nobody_out),
 		SERVER_TEST(test_served_after_a_full_house),
 		SERVER_TEST(test_a_drip_of_bytes_ends),
+		SERVER_TEST(test_a_kept_connection_ends),
 		SERVER_TEST(test_a_client_that_never_reads_is_dropped),
 		SERVER_TEST(test_without_file_descriptors),
 		SERVER_TEST(test_idle_server_sleeps),
