@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loads beside a daemon that is tested, which say in shared memory what they have done; and for how
- * long the machine did not run.
+ * Loads beside a daemon that is tested, which say in shared memory what they have done.
  */
 #ifndef PIPEWATCH_TESTS_LOADS_H
 #define PIPEWATCH_TESTS_LOADS_H
@@ -23,11 +22,6 @@
 
 #define LOADS 2
 
-/* The meter sleeps for so long, and takes it for a pause of the machine when that takes so much
- * longer. */
-#define METER_NS 5000000
-#define PAUSE_NS 20000000
-
 /* Turns of a write and a read that a load has made; of the one that it is in at most one more. */
 struct load {
 	const char *comm;
@@ -42,13 +36,6 @@ static struct load loads[LOADS] = {
 	{ .comm = "busy", .nice = 19, .batch = 500, .sleep_usec = 1000 },
 	{ .comm = "now-and-then", .batch = 50, .sleep_usec = 5000 },
 };
-
-/* For how long the machine did not run: nothing is done meanwhile, and what windows count stands
- * for it all the same. */
-static struct {
-	pid_t pid;
-	volatile uint64_t *paused_ns;
-} meter;
 
 static inline void turn(const int fds[2])
 {
@@ -70,29 +57,20 @@ static inline volatile uint64_t *number_share(uint64_t value)
 	return number;
 }
 
-static inline pid_t child_begin(const char *comm, int priority)
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		die("fork");
-	if (pid > 0)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, comm);
-	setpriority(PRIO_PROCESS, 0, priority);
-	return 0;
-}
-
 static inline void load_begin(struct load *l)
 {
 	int fds[2];
 
 	l->turns = number_share(0);
 	l->fastest_ns = number_share(UINT64_MAX);
-	l->pid = child_begin(l->comm, l->nice);
+	l->pid = fork();
+	if (l->pid < 0)
+		die("fork");
 	if (l->pid > 0)
 		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, l->comm);
+	setpriority(PRIO_PROCESS, 0, l->nice);
 	if (pipe(fds) < 0)
 		_exit(1);
 	for (;;) {
@@ -110,43 +88,17 @@ static inline void load_begin(struct load *l)
 	}
 }
 
-static inline void meter_begin(void)
+static inline void load_end(const struct load *l)
 {
-	const struct timespec nap = { .tv_nsec = METER_NS };
-	double woken;
-
-	meter.paused_ns = number_share(0);
-	meter.pid = child_begin("meter", -20);
-	if (meter.pid > 0)
-		return;
-	for (woken = now();;) {
-		double late;
-
-		nanosleep(&nap, NULL);
-		late = (now() - woken) * 1e9 - METER_NS;
-		woken = now();
-		if (late > PAUSE_NS)
-			*meter.paused_ns += late;
-	}
+	kill(l->pid, SIGKILL);
+	waitpid(l->pid, NULL, 0);
 }
 
-/* When what is over by now has been noted. */
-static inline uint64_t meter_read(void)
+/* The most turns that it can have made in so long, by its fastest batch: if nothing else had run,
+ * also no other guest. */
+static inline double load_most(const struct load *l, double seconds)
 {
-	usleep(4 * METER_NS / 1000);
-	return *meter.paused_ns;
-}
-
-/* Turns in a nanosecond, when nothing keeps it from running. */
-static inline double load_pace(const struct load *l)
-{
-	return (double)l->batch / *l->fastest_ns;
-}
-
-static inline void child_end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	return seconds * 1e9 * l->batch / *l->fastest_ns;
 }
 
 /* So many turns, no more and no less, by somebody called worker. */

@@ -41,7 +41,7 @@ struct scrape {
 	struct series_list series;
 	/* Of each load, before the request and after the response. */
 	uint64_t before[LOADS], after[LOADS];
-	uint64_t paused_ns; /* until then */
+	double asked, answered;
 	enum mode mode;
 	bool exact; /* every operation is counted */
 	double lost;
@@ -100,18 +100,18 @@ static void turns_read(uint64_t ret[LOADS])
 
 static void scrape(struct scrape *s)
 {
-	static double asked;
+	static double answered;
 	double coverage;
 
 	/* Who asks sooner is given the same again. */
-	while (now() < asked + SAME_USEC * 1e-6)
+	while (now() < answered + SAME_USEC * 1e-6)
 		usleep(1000);
+	s->asked = now();
 	turns_read(s->before);
 	if (series_fetch(&s->series) < 0)
 		die("/metrics");
-	asked = now();
 	turns_read(s->after);
-	s->paused_ns = *meter.paused_ns;
+	s->answered = answered = now();
 	s->mode = AUTO;
 	for (int mode = EXACT; mode < MODES; mode++)
 		if (valuef(s, "pipewatch_mode{mode=\"%s\"}", mode_names[mode]) == 1)
@@ -174,8 +174,9 @@ static void check_counters(struct scrape *s)
 /* What has been booked of a load may stand for all since it was booked before. */
 struct booking {
 	double counted, error;
-	/* Turns, and time without any, at the latest look before it changed. */
-	uint64_t since, paused_ns;
+	/* The latest look before it changed, and the turns then. */
+	double asked;
+	uint64_t since;
 };
 
 static void check_load(int i, const char *kind)
@@ -205,9 +206,9 @@ static void check_load(int i, const char *kind)
 
 		most = (double)fresh.after[i] - b->since + 1;
 		most = most * 2 + 3 * own_error;
-		/* What it would have done in a pause, which is noted a moment later. */
-		if (growth > most)
-			most += load_pace(&loads[i]) * (meter_read() - b->paused_ns);
+		/* A window that nothing disturbed may stand for a time in which the machine was
+		 * busy otherwise, or paused. It corrects for being slower while counted. */
+		most = fmax(most, load_most(&loads[i], fresh.answered - b->asked) * 1.25);
 		if (growth > most)
 			wrong(&found.jumped,
 			      "%s to %s: %s: %s grew by %.0f, of %.0f at most, error %.0f",
@@ -216,7 +217,7 @@ static void check_load(int i, const char *kind)
 	}
 	if (counted > b->counted) {
 		b->since = last.before[i];
-		b->paused_ns = last.paused_ns;
+		b->asked = last.asked;
 		b->counted = counted;
 		b->error = error;
 	}
@@ -480,7 +481,6 @@ int main(int argc, char **argv)
 	all_before = programs_and_links();
 	for (int i = 0; i < LOADS; i++)
 		load_begin(&loads[i]);
-	meter_begin();
 
 	configure(EXACT, "1");
 	daemon_begin(argv[3]);
@@ -498,8 +498,7 @@ int main(int argc, char **argv)
 			check_ending(argv[3], moment, signals[i], all_before);
 
 	for (int i = 0; i < LOADS; i++)
-		child_end(loads[i].pid);
-	child_end(meter.pid);
+		load_end(&loads[i]);
 	/* What the daemon left would be ours now. */
 	if (wait(&status) >= 0 || errno != ECHILD)
 		wrong(&found.left, "a process");

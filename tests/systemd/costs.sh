@@ -20,6 +20,9 @@ described() {
 	busctl --json=short call org.pipewatch1 /org/pipewatch1 org.pipewatch1.Manager Describe | sed 's/\\"/"/g'
 }
 
+# On a slow machine a burst takes more than its share of the default budget, and the next one, if nothing comes of
+# the first, would be put off for minutes.
+ample_budget
 systemctl start pipewatchd
 main=$(property MainPID)
 # At once, where the machine is fast enough for it, or with the first burst.
