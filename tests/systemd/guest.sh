@@ -158,8 +158,10 @@ systemctl daemon-reload
 busctl call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig
 
 for part; do
-	echo "# $part"
+	read -r begin _ < /proc/uptime
 	afresh
 	. "./$part.sh"
+	read -r end _ < /proc/uptime
+	echo "# $part: from $begin to $end s"
 done
 done_testing
