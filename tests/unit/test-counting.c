@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Windows, with programs, maps and a clock of our own. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,7 @@
 
 struct tracer {
 	uint64_t counted_usec, attached_usec;
-	bool loaded, on;
+	bool loaded, on, detaching;
 };
 
 struct collector {
@@ -114,8 +115,7 @@ void tracer_set_missed(struct tracer *t, const uint64_t runs[TRACER_PROGRAMS])
 
 bool tracer_detaching(const struct tracer *t)
 {
-	(void)t;
-	return false;
+	return t->detaching;
 }
 
 uint64_t tracer_counted_usec(const struct tracer *t)
@@ -251,6 +251,9 @@ static void test_always(void **state)
 	_cleanup_(counting_freep) struct counting *c = counting_with(a);
 
 	(void)state;
+	assert_true(counting_window_seconds(c) == COUNTING_WINDOW_SECONDS);
+	assert_true(counting_attached_seconds(c) == COUNTING_ATTACHED_SECONDS);
+	assert_true(counting_settled(c));
 	step(c, UINT64_MAX);
 	pass(SEC);
 	assert_int_equal(counting_collect(c, false), 0);
@@ -324,6 +327,47 @@ static void test_what_counting_takes(void **state)
 		assert_int_equal(accounts_operations(a),
 				 1000 + (uint64_t)(9000 * (1 + costs[i].slowdown) / 2 + 0.5));
 	}
+}
+
+/* Neither while a window is open, nor as long as programs are being detached after it. */
+static void test_settled(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(counting_freep) struct counting *c = counting_with(a);
+
+	(void)state;
+	counting_set_period(c, 2 * SEC);
+	step(c, 1800 * MSEC);
+	assert_true(counting_settled(c));
+	pass(1800 * MSEC);
+	step(c, 200 * MSEC);
+	assert_false(counting_settled(c));
+	the.tracer.detaching = true;
+	pass(200 * MSEC);
+	step(c, 1800 * MSEC);
+	assert_false(counting_settled(c));
+	the.tracer.detaching = false;
+	assert_true(counting_settled(c));
+}
+
+/* The first window has nothing to be compared with, and is judged with the second one. */
+static void test_errors(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(counting_freep) struct counting *c = counting_with(a);
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
+
+	(void)state;
+	counting_set_period(c, 2 * SEC);
+	step(c, 1800 * MSEC);
+	for (uint64_t per_msec = 5; per_msec <= 15; per_msec += 5) {
+		the.per_msec = per_msec;
+		windows(c, 1);
+	}
+	s = view(a);
+	/* Windows of 1000, 2000 and 3000, each for ten times as many, of which it is one itself. */
+	assert_float_equal(s->total_errors[PIPE_ANONYMOUS].reads,
+			   sqrt(10 * 9 * (1000 + 2 * 1000 * 1000 / 2 + 1000 * 1000 / 2)), 0.01);
 }
 
 static void test_back_to_always(void **state)
@@ -431,6 +475,8 @@ int main(void)
 		cmocka_unit_test_setup(test_always, reset),
 		cmocka_unit_test_setup(test_in_windows, reset),
 		cmocka_unit_test_setup(test_what_counting_takes, reset),
+		cmocka_unit_test_setup(test_settled, reset),
+		cmocka_unit_test_setup(test_errors, reset),
 		cmocka_unit_test_setup(test_back_to_always, reset),
 		cmocka_unit_test_setup(test_who_comes_next_begins_with_all, reset),
 		cmocka_unit_test_setup(test_a_window_that_does_not_open, reset),

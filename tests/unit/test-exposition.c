@@ -58,6 +58,27 @@ static void test_text(void **state)
 	assert_exposed(true, EXPOSITION_TEXT, "counting.txt");
 }
 
+/* Where reads cannot be counted, nothing is said of them, nor of their errors. */
+static void test_one_direction(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
+	_cleanup_(freep) char *without_reads = NULL, *without_writes = NULL;
+
+	(void)state;
+	s->reads_missing = true;
+	without_reads = expose(s, &self, EXPOSITION_TEXT);
+	s->reads_missing = false;
+	s->writes_missing = true;
+	without_writes = expose(s, &self, EXPOSITION_TEXT);
+	assert_null(strstr(without_reads, "\npipewatch_pipe_read"));
+	assert_null(strstr(without_reads, "kind=\"atime\"} 1"));
+	assert_non_null(strstr(without_reads, "\npipewatch_pipe_writes_total{"));
+	assert_non_null(strstr(without_reads, "\npipewatch_pipe_writes_standard_error{"));
+	assert_null(strstr(without_writes, "\npipewatch_pipe_writ"));
+	assert_non_null(strstr(without_writes, "\npipewatch_pipe_reads_total{"));
+	assert_non_null(strstr(without_writes, "\npipewatch_pipe_reads_standard_error{"));
+}
+
 static void test_openmetrics(void **state)
 {
 	(void)state;
@@ -431,6 +452,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_one_direction),
 		cmocka_unit_test(test_openmetrics),
 		cmocka_unit_test(test_nothing_counted),
 		cmocka_unit_test(test_only_sampled),
