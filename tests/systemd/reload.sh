@@ -2,7 +2,7 @@
 # shellcheck shell=dash
 #
 # A reload takes a good configuration and leaves a bad one alone.
-# Results: 14
+# Results: 15
 
 # How often it has said so.
 logged() {
@@ -45,7 +45,9 @@ Mode=burst
 END
 systemctl reload pipewatchd
 ok "a change of mode is told" within 20 grep -q '"Mode":{"type":"s","data":"burst"}' signals
-sleep 25
+# That is of the last ten seconds, after several windows.
+ok "the overhead is known" within 25 sh -c "curl -sS $http/metrics | grep -q '^pipewatch_observer_overhead_ratio '"
+sleep 4
 kill $monitor
 is "once" "$(grep -c '"Mode":' signals)" 1
 # The first window makes estimates of the counts, and after a while the overhead is known: then, or at the

@@ -248,13 +248,20 @@ static void test_here(void **state)
 	assert_true(ab.reads[PIPE_ANONYMOUS].known || *ab.reads[PIPE_ANONYMOUS].reason);
 }
 
+/* Where the machine is paused, the thread that measures may not come as far as to begin. */
+#define TRIES 100
+
 static void test_no_directory(void **state)
 {
 	static const char *const nowhere[] = { "/nonexistent", NULL };
 	struct ab ab;
 
 	(void)state;
-	assert_int_equal(ab_measure(nowhere, 1000, old_kernel, &ab), 0);
+	for (int tries = 0; tries < TRIES; tries++) {
+		assert_int_equal(ab_measure(nowhere, 1000, old_kernel, &ab), 0);
+		if (!strstr(ab.writes[PIPE_FIFO].reason, "Not one round"))
+			break;
+	}
 	assert_reason(&ab.writes[PIPE_FIFO],
 		      "Not measured: no own FIFO could be made (/nonexistent: ENOENT).");
 }
@@ -264,6 +271,7 @@ static void test_leaves_nothing(void **state)
 {
 	struct rlimit limit, few;
 	struct ab ab;
+	int r = 0;
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -273,7 +281,9 @@ static void test_leaves_nothing(void **state)
 		assert_int_equal(ab_measure(directories, 100, old_kernel, &ab), 0);
 	few.rlim_cur = 1;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_int_equal(ab_measure(directories, 100, old_kernel, &ab), -EMFILE);
+	for (int tries = 0; tries < TRIES && r == 0; tries++)
+		r = ab_measure(directories, 100, old_kernel, &ab);
+	assert_int_equal(r, -EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
