@@ -28,7 +28,9 @@ main=$(property MainPID)
 # At once, where the machine is fast enough for it, or with the first burst.
 ok "own pipes are compared" within 100 sh -c "curl -sS $http/metrics |
 	grep -qE '^pipewatch_metadata_unit_cost_seconds\{kind=\"atime\",pipe=\"fifo\",stage=\"(whole|update)\"\} [1-9]'"
-ok "a burst ends, attached by a child" within 180 timed
+# After a minute; loading what times takes most of another on a slow machine.
+ok "a burst ends, attached by a child" within 100 timed
+timed || described | grep -o '"reason":"[^"]*"' | sort -u | sed 's/^/# /'
 # As a process that has ended it may wait for the next one.
 ok "and ends" within 20 sh -c "! ps --no-headers -o stat --ppid $main | grep -qv Z"
 is "and met no limit" "$(cat "/sys/fs/cgroup$(property ControlGroup)/pids.events" | paste -sd ,)" \
