@@ -12,12 +12,18 @@ dropins=/run/systemd/system/pipewatchd.service.d
 settings=/etc/pipewatch/pipewatch.conf.d
 http=http://127.0.0.1:10057
 
+# What has been waited for in vain, and perhaps is in every run.
+too_late() {
+	echo "# too late: $*" >&2
+	return 1
+}
+
 # within SECONDS COMMAND [ARG]...: until it succeeds; ten times as long on a machine that is slow or busy
 within() {
 	deadline=$(($(date +%s) + $1 * 10))
 	shift
 	until "$@" > /dev/null 2>&1; do
-		[ "$(date +%s)" -lt $deadline ] || return 1
+		[ "$(date +%s)" -lt $deadline ] || too_late "$@" || return
 		sleep 0.2
 	done
 }
@@ -28,7 +34,7 @@ within_is() {
 	wanted=$2
 	shift 2
 	until [ "$("$@" 2> /dev/null)" = "$wanted" ]; do
-		[ "$(date +%s)" -lt $deadline ] || return 1
+		[ "$(date +%s)" -lt $deadline ] || too_late "$@" || return
 		sleep 0.2
 	done
 }
