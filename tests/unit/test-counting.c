@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -136,9 +137,14 @@ void tracer_counting_fds(const struct tracer *t, int ret_fds[2])
 
 const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n)
 {
+	static const struct tracer_program programs[] = {
+		{ .program = "pipe_read", .hook = "f", .reason = "it is taken" },
+		{ .program = "pipe_write", .hook = "g", .attached = true },
+	};
+
 	(void)t;
-	*ret_n = 0;
-	return NULL;
+	*ret_n = ARRAY_SIZE(programs);
+	return programs;
 }
 
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret)
@@ -392,6 +398,46 @@ static void test_back_to_always(void **state)
 	pass(SEC);
 	assert_int_equal(counting_collect(c, false), 0);
 	assert_int_equal(accounts_operations(a), the.truth);
+	/* Four windows of 1000, with programs attached for twice as long, and what came after. */
+	assert_true(counting_hooked_operations(c) == 8000 + 5000);
+}
+
+/* Windows come a fifth sooner or later than their period asks for. */
+static void test_jitter(void **state)
+{
+	static const uint32_t randoms[] = { 0, 0x80000000, 0xffffffff };
+	static const uint64_t due_usec[] = { 1440 * MSEC, 1800 * MSEC, 2160 * MSEC - 1 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(randoms); i++) {
+		_cleanup_(accounts_freep) struct accounts *a = books(10);
+		_cleanup_(counting_freep) struct counting *c = counting_with(a);
+
+		the.random = randoms[i];
+		counting_set_period(c, 2 * SEC);
+		step(c, due_usec[i]);
+	}
+}
+
+static void note_missing(const char *program, const char *reason, void *userdata)
+{
+	FILE *f = userdata;
+
+	fprintf(f, "%s: %s;", program, reason);
+}
+
+static void test_missing(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(counting_freep) struct counting *c = counting_with(a);
+	char text[64] = "";
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	(void)state;
+	assert_non_null(f);
+	counting_missing(c, note_missing, f);
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(text, "pipe_read: it is taken;");
 }
 
 /* What the last window stood for is nothing to the next who counts. */
@@ -478,6 +524,8 @@ int main(void)
 		cmocka_unit_test_setup(test_settled, reset),
 		cmocka_unit_test_setup(test_errors, reset),
 		cmocka_unit_test_setup(test_back_to_always, reset),
+		cmocka_unit_test_setup(test_jitter, reset),
+		cmocka_unit_test_setup(test_missing, reset),
 		cmocka_unit_test_setup(test_who_comes_next_begins_with_all, reset),
 		cmocka_unit_test_setup(test_a_window_that_does_not_open, reset),
 		cmocka_unit_test_setup(test_a_window_is_woken, reset),

@@ -141,6 +141,10 @@ static void test_without_burst(void **state)
 	assert_close(e->whole.seconds, 80);
 	assert_close(e->whole.error_seconds, 2);
 	assert_string_equal(e->by[COST_BURST].reason, "Not permitted.");
+	for (int stage = 0; stage < COST_STAGES; stage++) {
+		assert_false(e->stages[stage].known);
+		assert_string_equal(e->stages[stage].reason, "Only the whole is known, from A/B.");
+	}
 
 	/* One that has timed nothing of the kind is as good as none. */
 	estimate_all(all_paid, &ab, "", &(struct burst_result){}, "", &all);

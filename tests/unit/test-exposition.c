@@ -286,6 +286,8 @@ static void test_negotiation(void **state)
 		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
 		  EXPOSITION_TEXT },
 		{ "application/openmetrics-text", EXPOSITION_OPENMETRICS },
+		{ "text/plain;q=0.1, text/*;q=1, application/openmetrics-text;version=1.0.0;q=0.5",
+		  EXPOSITION_OPENMETRICS },
 		{ "Application/OpenMetrics-Text ; Version=\"1.0.0\" ; Q=1",
 		  EXPOSITION_OPENMETRICS },
 		{ "application/openmetrics-text; version=0.0.1", EXPOSITION_TEXT },
