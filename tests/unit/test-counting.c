@@ -126,7 +126,7 @@ uint64_t tracer_counted_usec(const struct tracer *t)
 
 uint64_t tracer_attached_usec(const struct tracer *t)
 {
-	return 2 * t->counted_usec;
+	return 3 * t->counted_usec;
 }
 
 void tracer_counting_fds(const struct tracer *t, int ret_fds[2])
@@ -295,6 +295,7 @@ static void test_in_windows(void **state)
 	/* What was counted until then is all there was. */
 	step(c, 1800 * MSEC);
 	assert_int_equal(accounts_operations(a), 5000);
+	assert_true(counting_coverage(c) == 0.1);
 	windows(c, 1);
 	assert_int_equal(accounts_operations(a), the.truth);
 	assert_int_equal(accounts_counted(a), 6000);
@@ -305,8 +306,10 @@ static void test_in_windows(void **state)
 	assert_int_equal(accounts_operations(a), the.truth);
 	assert_int_equal(the.truth, 5000 + 100000);
 	assert_int_equal(accounts_counted(a), 15000);
-	/* Programs are attached for twice as long as they count; the last window is not settled. */
-	assert_true(counting_hooked_operations(c) == 5000 + 9 * 2000);
+	/* Programs are attached three times as long as they count; the last window is not settled.
+	 */
+	assert_true(counting_hooked_operations(c) == 5000 + 9 * 3000);
+	assert_float_equal(counting_attached_seconds(c), 0.6, 1e-9);
 }
 
 /* Who is busy is held up by what counting takes, at most: by what it takes in the window, a
@@ -398,8 +401,8 @@ static void test_back_to_always(void **state)
 	pass(SEC);
 	assert_int_equal(counting_collect(c, false), 0);
 	assert_int_equal(accounts_operations(a), the.truth);
-	/* Four windows of 1000, with programs attached for twice as long, and what came after. */
-	assert_true(counting_hooked_operations(c) == 8000 + 5000);
+	/* Four windows of 1000, with programs attached three times as long, and what came after. */
+	assert_true(counting_hooked_operations(c) == 12000 + 5000);
 }
 
 /* Windows come a fifth sooner or later than their period asks for. */
