@@ -61,7 +61,7 @@ is "so are the addresses of functions" "$(readlink "/proc/$(property MainPID)/fd
 systemd-run -q --unit=busy /t/load -n 1000000 -s 100 -c busy -w
 ok "a busy service has CPU time in pipe operations" within 60 sh -c "curl -sS $http/metrics |
 	grep -qE '^pipewatch_pipe_cpu_seconds_total\{unit=\"busy.service\",comm=\"busy\"\} [0-9.e-]*[1-9]'"
-systemctl stop busy
+systemctl kill -s KILL busy
 
 systemctl stop pipewatchd
 network=$(sed -n 's/^#   \(.*=.*\)/\1/p' /usr/lib/systemd/system/pipewatchd.socket)
