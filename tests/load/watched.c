@@ -21,7 +21,7 @@
 #define LONGEST_SECONDS (3 / 97.0)
 #define BATCH		64
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "watched: %s: %s\n", what, strerror(errno));
 	exit(1);
