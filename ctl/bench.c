@@ -7,9 +7,9 @@
 
 #include "tree.h"
 #include "load.h"
+#include "pipewatch/util.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 #define ROUNDS_MIN 3

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 /* It takes about a second, and longer where CPU time is short. */

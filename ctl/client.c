@@ -8,7 +8,7 @@
 #include <systemd/sd-bus.h>
 #include <time.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define ADDRESS_SYSTEM "unix:path=/run/dbus/system_bus_socket"
 #define NOT_AN_ADDRESS                                                                       \

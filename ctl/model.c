@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "pipewatch/util.h"
 #include "row.h"
 #include "text.h"
-#include "util.h"
 
 const char *const model_pipe_names[MODEL_PIPES] = { "anonymous", "fifo" };
 const char *const model_kind_names[MODEL_KINDS] = { "atime", "cmtime", "fsnotify" };

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 enum key {
 	KEY_JSON = 'j',

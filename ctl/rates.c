@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "row.h"
-#include "util.h"
 
 /* By what one and the same process or group is found again. */
 static int compare_identity(const void *a, const void *b)

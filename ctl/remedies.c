@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "row.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 #define USUAL_ROWS 8

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Alternate screen, no cursor, no wrapping of lines that are too long. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[H\033[2J"

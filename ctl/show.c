@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "holders.h"
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "row.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 /* Lines about pipe ends, unless --limit says otherwise. */

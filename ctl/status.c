@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "gaps.h"
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "row.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 /* Shares of one CPU from which on it is a little, or a lot. */

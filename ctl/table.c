@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 struct table {
 	const struct output *o;

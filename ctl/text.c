@@ -8,7 +8,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Decodes one character of UTF-8 at @s: its length, or 0 where there is none. */
 static size_t decode(const unsigned char *s, uint32_t *ret_code)

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "rates.h"
 #include "row.h"
 #include "screen.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 #define USUAL_ROWS   20

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 int verb_describe(struct client *c, const struct output *o, struct model **ret_model,
 		  struct failure *f)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /*
  * The wrapper of a FIFO's write is taken to cost what that of a read does, but the latter also

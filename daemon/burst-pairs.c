@@ -11,7 +11,7 @@
 #include <bpf/btf.h>
 
 #include "burst.skel.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define LOG_BYTES 4096
 

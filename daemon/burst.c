@@ -16,8 +16,8 @@
 #include "burst-sum.h"
 #include "cpu-seconds.h"
 #include "own-pipe.h"
+#include "pipewatch/util.h"
 #include "sysfs.h"
-#include "util.h"
 
 #define CALIBRATION_RUNS 256
 /* Empty functions always take the same. */

@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "collector.h"
+#include "pipewatch/util.h"
 #include "spell.h"
 #include "tracer.h"
-#include "util.h"
 
 #define WINDOW_USEC ((uint64_t)(COUNTING_WINDOW_SECONDS * 1e6))
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 /*
  * The text grows element by element: a tree of 10000 processes would take some ten times the memory

@@ -11,7 +11,7 @@
 #include "http-connections.h"
 #include "http-reply.h"
 #include "listener.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /*
  * Connections are accepted here, not by libmicrohttpd: its own limit makes it deaf (it stops to

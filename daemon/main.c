@@ -19,9 +19,9 @@
 #include "memory.h"
 #include "options.h"
 #include "pipewatch/api.h"
+#include "pipewatch/util.h"
 #include "privilege.h"
 #include "service.h"
-#include "util.h"
 
 struct daemon {
 	const struct options *options;

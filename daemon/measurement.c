@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "pipewatch/api.h"
+#include "pipewatch/util.h"
 #include "spell.h"
-#include "util.h"
 
 /* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
 #define LOOK_USEC UINT64_C(1000000)

@@ -6,7 +6,7 @@
 
 #include "options.h"
 #include "pipewatch/api.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 enum {
 	KEY_CONFIG = 0x100,

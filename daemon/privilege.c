@@ -9,7 +9,7 @@
 
 #include <cap-ng.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Of /proc a file can have been passed that shows more than we may see by ourselves (kallsyms.h).
  */

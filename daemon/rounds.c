@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "own-pipe.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Caches and branch predictors have to learn, the pipe has to get its page. */
 #define WARM_UP_ROUNDS 4

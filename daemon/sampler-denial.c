@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "perf-event.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define GRANT "grant it, in a systemd unit with AmbientCapabilities= and CapabilityBoundingSet="
 

@@ -15,9 +15,9 @@
 #include "map-memory.h"
 #include "pipewatch/wire.h"
 #include "pipewatch.skel.h"
+#include "pipewatch/util.h"
 #include "run-time.h"
 #include "spell.h"
-#include "util.h"
 
 enum program {
 	/* In the order of attaching: who is who must be known before anything is counted. */

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "name.h"
+#include "pipewatch/util.h"
 #include "process.h"
-#include "util.h"
 
 /* More than these are only counted. */
 #define NAMED_MAX 64

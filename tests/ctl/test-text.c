@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 static void assert_safe(const char *bytes, const char *expected)
 {

@@ -74,17 +74,9 @@ else
 	http=http://127.0.0.1:$port
 	output=$PWD
 	address=unix:path=$PWD/bus
-	cat > bus.conf <<- END
-		<busconfig>
-		  <listen>$address</listen>
-		  <auth>EXTERNAL</auth>
-		  <policy context="default">
-		    <allow send_destination="*" eavesdrop="true"/>
-		    <allow eavesdrop="true"/>
-		    <allow own="*"/>
-		  </policy>
-		</busconfig>
-	END
+	# shellcheck source=tests/bus-config.sh
+	. "$files/../bus-config.sh"
+	bus_config "$address" > bus.conf
 	children=
 	# shellcheck disable=SC2317,SC2086 # called by the trap; several words
 	cleanup() {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "ab.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define N 100
 

@@ -15,7 +15,7 @@
 
 #include "cgroups.h"
 #include "oom.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define SECOND	    UINT64_C(1000000)
 #define NO_PID	    999

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "log.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* What a message of @level and @text looks like on stderr, which can be what JOURNAL_STREAM names.
  */

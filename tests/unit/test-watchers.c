@@ -21,8 +21,8 @@
 #include <cmocka.h>
 
 #include "oom.h"
+#include "pipewatch/util.h"
 #include "snapshot.h"
-#include "util.h"
 #include "watchers.h"
 
 #define NOBODY	   65534
