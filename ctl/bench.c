@@ -185,7 +185,7 @@ static void say_difference(const struct bench *b, const struct output *o)
 			 "What O_NOATIME on the read end saves is within the spread of these "
 			 "figures: a kernel that does not update the times of anonymous pipes has "
 			 "nothing to save.");
-	text_wrap(o->f, o->width < 100 ? o->width : 100, "", "", text);
+	output_say(o, "", "", "%s", text);
 }
 
 static int print_text(const struct bench *b, const struct output *o, struct failure *f)
@@ -206,7 +206,7 @@ static int print_text(const struct bench *b, const struct output *o, struct fail
 					load_pipe_names[pipe],
 					strerror(-b->cells[load][pipe].error));
 	say_difference(b, o);
-	text_wrap(o->f, o->width < 100 ? o->width : 100, "", "", b->daemon);
+	output_say(o, "", "", "%s", b->daemon);
 	return output_flush(o, f);
 }
 

@@ -136,7 +136,7 @@ struct amount rates_share(const struct rates *r, const struct model_row *row)
 	const struct amount cost = row_cost(row);
 
 	/* Since the start, the daemon knows better what is of the same time. */
-	if (r->since_start)
+	if (r->since_start && cost.known)
 		return row->cpu_share;
 	if (!cost.known || !row->cpu_seconds.known || row->cpu_seconds.value <= 0)
 		return (struct amount){};

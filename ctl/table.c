@@ -7,9 +7,14 @@
 #include <string.h>
 
 #include "pipewatch/util.h"
+#include "text.h"
+
+/* Bytes of a name on a terminal: more than any has that needs no escapes. */
+#define TERMINAL_MAX 20
 
 struct table {
 	const struct output *o;
+	const struct table_column *columns;
 	struct libscols_table *table;
 	struct libscols_line *line;
 	size_t next; /* cell */
@@ -23,6 +28,7 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	if (!t)
 		return NULL;
 	t->o = o;
+	t->columns = columns;
 	t->table = scols_new_table();
 	if (!t->table) {
 		free(t);
@@ -35,9 +41,15 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	/* It may take one column more than it is given. */
 	scols_table_set_termwidth(t->table, o->width > 1 ? o->width - 1 : 1);
 	for (size_t i = 0; i < n; i++) {
+		static const int flags[] = {
+			[TABLE_LEFT] = SCOLS_FL_TRUNC,
+			[TABLE_FIRST] = SCOLS_FL_TRUNC,
+			[TABLE_FIXED] = 0,
+			[TABLE_RIGHT] = SCOLS_FL_RIGHT,
+		};
 		const struct libscols_column *column = scols_table_new_column(
-			t->table, columns[i].name, 0,
-			columns[i].align == TABLE_RIGHT ? SCOLS_FL_RIGHT : SCOLS_FL_TRUNC);
+			t->table, columns[i].name, columns[i].align == TABLE_FIRST ? 0.01 : 0,
+			flags[columns[i].align]);
 
 		if (!column)
 			t->error = -ENOMEM;
@@ -72,7 +84,15 @@ void table_cell(struct table *t, const char *text)
 
 	if (t->error)
 		return;
-	copy = strdup(*text ? text : "-");
+	/* One odd name must not take the room of everything else. */
+	if (t->o->terminal && t->columns[t->next].align == TABLE_LEFT)
+		copy = strndup(text, (size_t)text_fit(text, TERMINAL_MAX));
+	else
+		copy = strdup(text);
+	if (copy && !*copy) {
+		free(copy);
+		copy = strdup("-");
+	}
 	if (!copy || scols_line_refer_data(t->line, t->next++, copy) < 0) {
 		t->error = -ENOMEM;
 		return;

@@ -101,6 +101,16 @@ char *text_safe_new(const char *bytes, bool utf8)
 	return safe;
 }
 
+int text_fit(const char *s, size_t max)
+{
+	size_t n = strnlen(s, max);
+
+	/* Inside a character the next byte continues it. */
+	while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	return (int)n;
+}
+
 bool text_locale_utf8(void)
 {
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
@@ -242,6 +252,11 @@ const char *text_count(uint64_t value, char *ret)
 	}
 	*to = 0;
 	return ret;
+}
+
+const char *text_short_count(uint64_t value, char *ret)
+{
+	return value < 10000000 ? text_count(value, ret) : text_rate((double)value, ret);
 }
 
 /* Three digits, as many of them behind the point as fit. */

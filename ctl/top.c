@@ -53,12 +53,12 @@ static int print_table(const struct top *top, const struct rates *r, size_t limi
 		       const struct output *o, struct failure *f)
 {
 	static const struct table_column processes[] = {
-		{ "PID", TABLE_RIGHT },	  { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_LEFT },
+		{ "PID", TABLE_RIGHT },	  { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_FIRST },
 		{ "OPS/S", TABLE_RIGHT }, { "B/OP", TABLE_RIGHT },   { "UPD/S", TABLE_RIGHT },
 		{ "CPU", TABLE_RIGHT },	  { "SHARE", TABLE_RIGHT },
 	};
 	static const struct table_column groups[] = {
-		{ "LIVE", TABLE_RIGHT },  { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_LEFT },
+		{ "LIVE", TABLE_RIGHT },  { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_FIRST },
 		{ "OPS/S", TABLE_RIGHT }, { "B/OP", TABLE_RIGHT },   { "UPD/S", TABLE_RIGHT },
 		{ "CPU", TABLE_RIGHT },
 	};

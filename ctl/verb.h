@@ -45,8 +45,11 @@ size_t verb_limit(const struct options *options, size_t n, size_t usual);
 /* What follows a table of the first @shown of @n: "and 12 more"; nothing when it is whole. */
 void verb_print_rest(const struct output *o, size_t shown, size_t n, uint64_t omitted);
 
-/* Says that counts are estimates, where they are. */
-void verb_print_estimated(const struct output *o, const struct model *m);
+/*
+ * Says, where that is so, that counts are estimates, and that a part of what @row, a process or the
+ * host, has done has no cost.
+ */
+void verb_print_caveats(const struct output *o, const struct model *m, const struct model_row *row);
 
 /* "name (pid 1, unit)" in sentences. */
 #define VERB_NAME_MAX 512

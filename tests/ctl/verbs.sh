@@ -98,8 +98,8 @@ python3 - "$golden/full.json" > "$answers/describe.json" <<-'END'
 	d["processes"] = []; d["groups"] = []; d["remedies"] = {}
 	print(json.dumps(d))
 END
-is "no processes" "$(run list)" "No process has used a pipe yet since pipewatchd looks."
-is "no groups" "$(run groups)" "No unit has used a pipe yet since pipewatchd looks."
+is "no processes" "$(run list)" "No process has used a pipe since pipewatchd started."
+is "no groups" "$(run groups)" "No process has used a pipe since pipewatchd started."
 is "no remedies" "$(run remedies)" "No remedy is known to save anything here."
 
 # ---- JSON: the same numbers ----
@@ -166,15 +166,15 @@ is "as wide as the terminal" "$(NO_COLOR=1 "$top/tests/ctl/terminal.py" 60 24 "$
 
 # ---- failures ----
 
-is "nobody of that number" "$(fails 5 show 4000000000)" "69 0 pipewatchctl: There is no process 4000000000. One that has ended stays in the list for a minute; what it did stays in its group (\"pipewatchctl groups\")."
-is "a process without pipes" "$(fails 5 show $$)" "69 0 pipewatchctl: Process $$ has not used a pipe since pipewatchd looks."
+is "nobody of that number" "$(fails 5 show 4000000000)" "69 0 pipewatchctl: There is no process 4000000000. One that has ended is listed for another minute; what it did stays in its group (\"pipewatchctl groups\")."
+is "a process without pipes" "$(fails 5 show $$)" "69 0 pipewatchctl: Process $$ has not used a pipe since pipewatchd started."
 manner old
-is "an old daemon" "$(fails 5 list)" "69 0 pipewatchctl: The pipewatchd that runs is 0.0.7 and has no Describe(), which pipewatchctl 0.1.0 needs. Restart it if it has been upgraded (sudo systemctl restart pipewatchd), or upgrade it."
+is "an old daemon" "$(fails 5 list)" "69 0 pipewatchctl: The running pipewatchd is 0.0.7 and has no Describe(), which pipewatchctl 0.1.0 needs. If a newer one is installed, restart it (sudo systemctl restart pipewatchd); otherwise upgrade it."
 manner number
-is "something else of that name" "$(fails 5 list)" "70 0 pipewatchctl: What answers to org.pipewatch1 on the bus at unix:path=WORK/bus is no pipewatchd: Describe() gave no text."
+is "something else of that name" "$(fails 5 list)" "70 0 pipewatchctl: What answers to org.pipewatch1 on the bus at unix:path=WORK/bus is not pipewatchd: Describe() did not return a string."
 manner
 echo nonsense > "$answers/describe.json"
-is "no JSON" "$(fails 5 status)" "70 0 pipewatchctl: What answers to org.pipewatch1 is no pipewatchd that pipewatchctl 0.1.0 understands: its description is no JSON, or names no version."
+is "no JSON" "$(fails 5 status)" "70 0 pipewatchctl: What answers to org.pipewatch1 is not a pipewatchd that pipewatchctl 0.1.0 understands: its description is not JSON, or names no version."
 manner error org.pipewatch1.Error.Failed $'The figures\033[2J cannot be read'
 is "an error of the daemon" "$(fails 5 status)" '71 0 pipewatchctl: pipewatchd cannot answer Describe(): The figures\u001b[2J cannot be read (org.pipewatch1.Error.Failed).'
 manner error org.freedesktop.DBus.Error.AccessDenied No.
@@ -183,19 +183,19 @@ manner hang
 is "bench does not wait for a daemon that hangs" "$(timeout -k 1 7 "$ctl" --bus "$address" bench --seconds 1 | tail -n 1)" \
 	"No pipewatchd answers on the bus: if none runs, the figures are of pipes alone."
 stop_service
-is "no daemon" "$(fails 5 status | cut -c 1-110)" "69 0 pipewatchctl: pipewatchd is not running: nobody on the bus at unix:path=WORK/bus is org.pipewatch1 (The n"
+is "no daemon" "$(fails 5 status | cut -c 1-110)" "69 0 pipewatchctl: pipewatchd is not running: nobody owns org.pipewatch1 on the bus at unix:path=WORK/bus (The"
 is "and how to start it" "$(fails 5 status | grep -c 'sudo systemctl start pipewatchd')" 1
 kill -STOP "$bus_pid"
-is "a bus that does not answer" "$(fails 8 status)" "69 0 pipewatchctl: The bus at unix:path=WORK/bus did not take us in within 5 seconds. Is the address right? Without --bus it is the system bus."
+is "a bus that does not answer" "$(fails 8 status)" "69 0 pipewatchctl: The bus at unix:path=WORK/bus did not answer within 5 seconds. Is the address right? Without --bus the system bus is used."
 kill -CONT "$bus_pid"
 stop_bus
-is "no bus" "$(fails 5 status)" "69 0 pipewatchctl: There is no bus at unix:path=WORK/bus (No such file or directory). Is the address right? Without --bus it is the system bus."
+is "no bus" "$(fails 5 status)" "69 0 pipewatchctl: There is no bus at unix:path=WORK/bus (No such file or directory). Is the address right? Without --bus the system bus is used."
 bus=nonsense
-is "no address" "$(fails 5 status | cut -c 1-60)" "64 0 pipewatchctl: \"nonsense\" is no address of a bus. Allowe"
+is "no address" "$(fails 5 status)" "64 0 pipewatchctl: \"nonsense\" is not the address of a bus. Use system, session, or an address such as unix:path=/run/dbus/system_bus_socket."
 bus=session
 is "no session" "$(fails 5 status | cut -c 1-60)" "69 0 pipewatchctl: There is no session bus: neither DBUS_SES"
 unset bus
-is "wrong usage" "$(fails 5 nonsense | head -n 1)" "64 0 pipewatchctl: there is no verb \"nonsense\"; there are status, top, list, show, groups, remedies, check, bench and metrics"
+is "wrong usage" "$(fails 5 nonsense | head -n 1)" "64 0 pipewatchctl: unknown verb \"nonsense\"; the verbs are status, top, list, show, groups, remedies, check, bench and metrics"
 is "a full disk" "$("$ctl" --help 2>&1 > /dev/full; echo $?)" "pipewatchctl: Writing the output failed: No space left on device.
 71"
 
