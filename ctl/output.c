@@ -92,8 +92,13 @@ int output_json(const struct output *o, struct json_object *json, bool line, str
 
 int output_flush(const struct output *o, struct failure *f)
 {
+	const bool failed = ferror(o->f);
+
 	errno = 0;
-	if (fflush(o->f) == 0 && !ferror(o->f))
+	/* A stream does not keep the reason why it failed; the next character meets it again. */
+	if (failed)
+		fputc('\n', o->f);
+	if (fflush(o->f) == 0 && !failed)
 		return 0;
 	return failure_os(f, "Writing the output failed", errno ? errno : EIO);
 }

@@ -31,9 +31,8 @@ struct view {
 
 static void head(struct view *v, const char *text)
 {
-	fprintf(v->o->f, "%s%s%s\n", output_paint(v->o, PAINT_HEAD), text,
-		output_paint(v->o, PAINT_NONE));
-	v->lines++;
+	v->lines += output_say(v->o, output_paint(v->o, PAINT_HEAD), "", "%s%s", text,
+			       output_paint(v->o, PAINT_NONE));
 }
 
 static bool is_state(const struct model *m, int pipe, int kind, const char *state)
@@ -334,10 +333,9 @@ int status_run(const struct options *options, struct output *o, struct failure *
 	if (options->json)
 		return print_json(m, o, f);
 	v.m = m;
-	fprintf(o->f, "pipewatchd %s on Linux %s (%s)\n", m->version,
-		*m->release ? m->release : "of an unknown release",
-		*m->machine ? m->machine : "unknown machine");
-	v.lines++;
+	v.lines += output_say(o, "", "", "pipewatchd %s on Linux %s (%s)", m->version,
+			      *m->release ? m->release : "of an unknown release",
+			      *m->machine ? m->machine : "unknown machine");
 	say_verdict(&v);
 	say_worth(&v);
 	say_mode(&v);

@@ -57,7 +57,7 @@ bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
 print(len(bad), end="")'
 }
 
-plan 86
+plan 113
 start_bus ''
 start_service
 : > "$answers/manner"
@@ -130,6 +130,37 @@ rm -f "$answers"/describe.?.json
 record full
 is "a line a round" "$(run top -n 3 -d 0.1 --json | wc -l)" 3
 
+record recorded
+run list > "$work/text"
+run list --json > "$work/json"
+is "the table has the numbers of the JSON" "$(python3 - "$work/json" "$work/text" <<-'END'
+	import json, sys
+	j = json.load(open(sys.argv[1]))["processes"]
+	rows = [line.split() for line in open(sys.argv[2])][1:1 + len(j)]
+	def total(p, key): return sum(p.get(pipe, {}).get(key, 0) for pipe in ("anonymous", "fifo"))
+	for p, row in zip(j, rows):
+	    wanted = [str(p["pid"]), p["comm"], p["unit"], f'{total(p, "reads"):,}', f'{total(p, "writes"):,}']
+	    updates = f'{total(p, "atime_updates") + total(p, "cmtime_updates"):,}'
+	    cost = p.get("metadata_cpu_seconds")
+	    print(row[:5] == wanted, row[6] == updates, row[7] == (f"{cost * 1e6:.2f}" if cost is not None else "-"))
+END
+)" "True True True
+True True True"
+
+# Thousands of processes, as on a large machine.
+python3 - "$golden/full.json" > "$answers/describe.json" <<-'END'
+	import json, sys
+	d = json.load(open(sys.argv[1]))
+	d["processes"] = [dict(d["processes"][0], pid=1000 + i) for i in range(5000)]
+	print(json.dumps(d))
+END
+is "a huge list" "$(run list | awk 'NR == 2 || NR == 21 { print $1 } END { print }'; run list --json | python3 -c 'import json, sys; p = json.load(sys.stdin)["processes"]; print(len(p), p[4999]["pid"], sep="\n")')" \
+	"1000
+1019
+And 4,980 more; --limit 0 shows all.
+5000
+5999"
+
 # ---- names that are no friends of a terminal ----
 
 python3 - "$golden/full.json" > "$answers/describe.json" <<-'END'
@@ -162,11 +193,53 @@ record full
 is "colours on a terminal" "$("$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" status | grep -o $'\033\[31mpaid\033\[0m' | wc -l)" 6
 is "none with NO_COLOR" "$(NO_COLOR=1 "$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" status | grep -c $'\033')" 0
 is "none in a pipe" "$(run status | grep -c $'\033')" 0
+record burst
+is "a number of a process is never cut off" "$(TERM=dumb "$top/tests/ctl/terminal.py" 60 24 "$ctl" --bus "$address" remedies | grep -oE '^(host|group|pid [0-9]+) ' | paste -sd '|')" \
+	"host |group |group |group |pid 185 |pid 186 |pid 2000 "
+is "an odd name does not take the room of units" "$(TERM=dumb "$top/tests/ctl/terminal.py" 90 24 "$ctl" --bus "$address" list | awk '$1 == 185 || $1 == 2000 { print $2, $3 }')" \
+	'log-filter log-pipel
+evil\u001b[31m\u000a docker/01'
+python3 - "$golden/full.json" > "$answers/describe.json" <<-'END'
+	import json, sys
+	print(json.dumps({"version": json.load(open(sys.argv[1]))["version"]}))
+END
+is "a daemon that tells nothing but its version" "$(run status | head -n 1)" "pipewatchd 1.2.3 on Linux of an unknown release (unknown machine)"
+record full
+for each in status list groups remedies 'show 185' 'top -n 1 -d 0.1' metrics; do
+	# shellcheck disable=SC2086 # words
+	is "${each%% *} in 20 columns, without TERM" "$(env -u TERM "$top/tests/ctl/terminal.py" 20 5 "$ctl" --bus "$address" $each > "$work/text"; echo "$? $(wc -l < "$work/text" | sed 's/[0-9]*[1-9][0-9]*/some/') $(grep -c $'\033' "$work/text")")" "0 some 0"
+done
+is "a status breaks its lines there" "$(env -u TERM "$top/tests/ctl/terminal.py" 20 500 "$ctl" --bus "$address" status | awk 'length($0) > 20' | tr -d ' ' | paste -sd ' ')" \
+	"log-pipeline.service)"
+is "top in a window of one character" "$("$top/tests/ctl/terminal.py" 1 1 "$ctl" --bus "$address" top -n 2 -d 0.1 > "$work/text"; echo $?)" 0
+is "top without a keyboard" "$("$top/tests/ctl/terminal.py" 80 24 sh -c '"$@" < /dev/null' - "$ctl" --bus "$address" top -n 2 -d 0.1 > "$work/text"; echo "$? $(grep -c 'q quit' "$work/text" | sed 's/[1-9].*/some/')")" "0 some"
 is "as wide as the terminal" "$(NO_COLOR=1 "$top/tests/ctl/terminal.py" 60 24 "$ctl" --bus "$address" remedies | awk 'length($0) > 60' | wc -l)" 0
 
 # ---- failures ----
 
+# Where nobody reads any more it ends as others do: by the signal, or where that is ignored with an error.
+record full
+is "a pipe that nobody reads" "$(for each in status list 'top -n 3 -d 0.1' metrics 'list --json' --help; do
+	# shellcheck disable=SC2086 # words
+	python3 - "$ctl" --bus "$address" $each <<-'END'
+		import os, subprocess, sys
+		r, w = os.pipe()
+		os.close(r)
+		for restore in True, False:
+		    done = subprocess.run(sys.argv[1:], stdout=w, stderr=subprocess.PIPE, restore_signals=restore, check=False)
+		    print(done.returncode, done.stderr.decode(), end="")
+	END
+done | sort | uniq -c | tr -s ' ')" " 6 -13 71 pipewatchctl: Writing the output failed: Broken pipe."
+is "a full disk for more than a buffer" "$("$ctl" --bus "$address" metrics 2>&1 > /dev/full; echo $?)" "pipewatchctl: Writing the output failed: No space left on device.
+71"
 is "nobody of that number" "$(fails 5 show 4000000000)" "69 0 pipewatchctl: There is no process 4000000000. One that has ended is listed for another minute; what it did stays in its group (\"pipewatchctl groups\")."
+for each in 0 4294967296 99999999999999999999999 abc 5x +5 ' 5' ''; do
+	is "show '$each'" "$(fails 5 show "$each" | head -n 1)" "64 0 pipewatchctl: show $each is not valid; expected a PID"
+done
+is "show -1" "$(fails 5 show -1 | head -n 1 | sed 's,[^ ]*/,,')" "64 0 pipewatchctl: invalid option -- '1'"
+is "show without a number, or with two" "$(fails 5 show | head -n 1; fails 5 show 1 2 | head -n 1)" \
+	'64 0 pipewatchctl: show needs a PID; "pipewatchctl list" has them
+64 0 pipewatchctl: unexpected argument "2"'
 is "a process without pipes" "$(fails 5 show $$)" "69 0 pipewatchctl: Process $$ has not used a pipe since pipewatchd started."
 manner old
 is "an old daemon" "$(fails 5 list)" "69 0 pipewatchctl: The running pipewatchd is 0.0.7 and has no Describe(), which pipewatchctl 0.1.0 needs. If a newer one is installed, restart it (sudo systemctl restart pipewatchd); otherwise upgrade it."
