@@ -128,7 +128,7 @@ int list_run(const struct options *options, struct output *o, struct failure *f)
 		return print_json(m, "processes", m->processes, m->n_processes, limit, m->omitted,
 				  o, f);
 	if (m->n_processes == 0) {
-		output_say(o, "", "", "No process has used a pipe since pipewatchd started.");
+		verb_print_nobody(o, m);
 		return output_flush(o, f);
 	}
 	r = print_processes(m, limit, o, f);
@@ -154,7 +154,7 @@ int groups_run(const struct options *options, struct output *o, struct failure *
 	if (options->json)
 		return print_json(m, "groups", m->groups, m->n_groups, limit, 0, o, f);
 	if (m->n_groups == 0) {
-		output_say(o, "", "", "No process has used a pipe since pipewatchd started.");
+		verb_print_nobody(o, m);
 		return output_flush(o, f);
 	}
 	r = print_groups(m, limit, o, f);

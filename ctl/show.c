@@ -46,6 +46,12 @@ static int find(const struct model *m, uint32_t pid, const struct model_row **re
 				   ". One that has ended is listed for another minute; what it did "
 				   "stays in its group (\"pipewatchctl groups\").",
 				   pid);
+	if (!m->counting)
+		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
+				   "Nothing is known of process %" PRIu32
+				   ": operations are not counted, and sampling has not found it in "
+				   "one since pipewatchd started.",
+				   pid);
 	if (m->omitted > 0)
 		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
 				   "Process %" PRIu32 " is not among the %zu processes that "

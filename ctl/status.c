@@ -154,8 +154,8 @@ static void say_worth(struct view *v)
 	double rate;
 
 	head(v, "Does it matter?");
-	if (!m->listed) {
-		say(v, "That is not known: what processes do is not counted here.");
+	if (!m->listed || (!cost.known && !m->counting)) {
+		say(v, "That is not known: what processes do is not counted.");
 		return;
 	}
 	if (!cost.known || m->seconds <= 0) {

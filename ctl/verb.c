@@ -107,6 +107,14 @@ void verb_print_caveats(const struct output *o, const struct model *m, const str
 		output_say(o, "", "", "Counts are estimates: not all operations were counted.");
 }
 
+void verb_print_nobody(const struct output *o, const struct model *m)
+{
+	output_say(o, "", "",
+		   m->counting ? "No process has used a pipe since pipewatchd started."
+			       : "Operations are not counted, and sampling has not found a process "
+				 "in one since pipewatchd started.");
+}
+
 const char *verb_name(const struct model_row *row, char ret[VERB_NAME_MAX])
 {
 	const char *comm = *row->comm ? row->comm : "(no name)", *unit = row->unit;

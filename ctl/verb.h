@@ -51,6 +51,9 @@ void verb_print_rest(const struct output *o, size_t shown, size_t n, uint64_t om
  */
 void verb_print_caveats(const struct output *o, const struct model *m, const struct model_row *row);
 
+/* Says that there are no rows: nobody has used a pipe, as far as is known. */
+void verb_print_nobody(const struct output *o, const struct model *m);
+
 /* "name (pid 1, unit)" in sentences. */
 #define VERB_NAME_MAX 512
 const char *verb_name(const struct model_row *row, char ret[VERB_NAME_MAX]);

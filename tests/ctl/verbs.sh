@@ -57,7 +57,7 @@ bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
 print(len(bad), end="")'
 }
 
-plan 113
+plan 115
 start_bus ''
 start_service
 : > "$answers/manner"
@@ -95,9 +95,19 @@ And 2 more; --limit 0 shows all."
 python3 - "$golden/full.json" > "$answers/describe.json" <<-'END'
 	import json, sys
 	d = json.load(open(sys.argv[1]))
-	d["processes"] = []; d["groups"] = []; d["remedies"] = {}
+	d["processes"] = []; d["groups"] = []; d["remedies"] = {}; d["totals"] = {}
 	print(json.dumps(d))
 END
+sed -i 's/"counting": true/"counting": false/' "$answers/describe.json"
+is "none that sampling has found" "$(run list; run groups; run show $$)" \
+	"Operations are not counted, and sampling has not found a process in one since
+pipewatchd started.
+Operations are not counted, and sampling has not found a process in one since
+pipewatchd started.
+pipewatchctl: Nothing is known of process $$: operations are not counted, and sampling has not found it in one since pipewatchd started."
+is "whether that matters is not known then" "$(run status | grep -A 1 '^Does it matter')" "Does it matter?
+  That is not known: what processes do is not counted."
+sed -i 's/"counting": false/"counting": true/' "$answers/describe.json"
 is "no processes" "$(run list)" "No process has used a pipe since pipewatchd started."
 is "no groups" "$(run groups)" "No process has used a pipe since pipewatchd started."
 is "no remedies" "$(run remedies)" "No remedy is known to save anything here."
