@@ -252,13 +252,14 @@ static unsigned int say_gap(const struct model *m, const char *gap, const struct
 			  reason ? "as above." : "");
 }
 
-/* As many as there is room for on the screen. */
+/* On a terminal as many as there is room for. */
 static int say_gaps(struct view *v, struct failure *f)
 {
 	_cleanup_(gaps_freep) struct gaps *gaps = gaps_new(v->m);
-	/* Besides the heading, and on a terminal the prompt that comes next. */
-	unsigned int taken = v->lines + 1 + v->o->terminal;
-	unsigned int room = v->o->height > taken ? v->o->height - taken : 0;
+	/* Besides the heading and the prompt that comes next. */
+	unsigned int taken = v->lines + 2;
+	unsigned int height = v->o->terminal ? v->o->height : UINT_MAX;
+	unsigned int room = height > taken ? height - taken : 0;
 	unsigned int used = 0;
 	size_t i, n;
 

@@ -94,8 +94,8 @@ void verb_print_caveats(const struct output *o, const struct model *m, const str
 
 	if (row_uncharged(row, kinds))
 		output_say(o, "", "",
-			   "CPU excludes %s, the cost of which is not known: see "
-			   "\"pipewatchctl status\".",
+			   "The cost of %s is not known and not included: see \"pipewatchctl "
+			   "status\".",
 			   kinds);
 	if (!m->estimated)
 		return;

@@ -57,7 +57,7 @@ bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
 print(len(bad), end="")'
 }
 
-plan 115
+plan 117
 start_bus ''
 start_service
 : > "$answers/manner"
@@ -83,9 +83,14 @@ rm -f "$answers/calls"
 is "metrics are passed on as they are" "$(run metrics | cmp - "$golden/metrics.txt" && echo same)" same
 
 record full
-is "a status fits a screen" "$(run status | awk '{ if (length($0) > 80) wide++ } END { print NR <= 24, wide + 0 }')" "1 0"
+is "a status fits a screen, with the prompt" "$(TERM=dumb "$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" status | awk '{ if (length($0) > 80) wide++ } END { print NR < 24, wide + 0 }')" "1 0"
 record burst
-is "and where much is missing" "$(run status | awk '{ if (length($0) > 80) wide++ } END { print NR <= 24, wide + 0 }')" "1 0"
+is "and where much is missing" "$(TERM=dumb "$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" status | awk '{ if (length($0) > 80) wide++ } END { print NR < 24, wide + 0; print }')" "1 0
+  8 figures: see pipewatchctl status --json."
+is "in a larger window it says more" "$(TERM=dumb "$top/tests/ctl/terminal.py" 80 25 "$ctl" --bus "$address" status | tail -n 2)" \
+	"  All operations: Operations are counted in windows.
+  And 7 more: see pipewatchctl status --json."
+is "and elsewhere all" "$(run status | grep -c 'see pipewatchctl')" 0
 record full
 is "a limit" "$(run list --limit 2 | tr -s ' ' | sed 's,^ ,,' | tail -n 3)" \
 	"$(run list | tr -s ' ' | sed -n '3s,^ ,,p')
