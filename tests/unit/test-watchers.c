@@ -316,7 +316,8 @@ static void test_little_time(void **state)
 	(void)state;
 	nobody = view(w);
 	assert_int_equal(nobody->n_watchers, 0);
-	assert_string_equal(nobody->watchers_reason, "This is looked up once samples show time in fsnotify.");
+	assert_string_equal(nobody->watchers_reason,
+			    "This is looked up once samples show time in fsnotify.");
 	for (unsigned int pid = 1; pid <= 3; pid++) {
 		set_process(pid, "cat", 'S', 0);
 		set_inotify(pid, 3, 0, pid);
