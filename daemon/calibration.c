@@ -14,6 +14,7 @@
 #define AB_USEC		  20000
 #define WINDOW_USEC	  UINT64_C(200000)
 #define STIMULUS_USEC	  UINT64_C(20000)
+#define STIMULI_MIN	  8 /* enough calls for a mean, however seldom we get to run */
 #define LOADING_LOOK_USEC UINT64_C(100000)
 #define ATTACH_LOOK_USEC  UINT64_C(20000)
 #define LOOK_USEC	  UINT64_C(10000000)
@@ -46,6 +47,7 @@ struct calibration {
 	bool burst_stale;	       /* it failed, or its clock is another: to be made anew */
 	enum phase phase;
 	uint64_t window_usec; /* when it opened */
+	unsigned int stimuli; /* in it */
 	uint64_t due_usec;
 	uint64_t interval_usec;
 	uint64_t begun_usec;	  /* of the burst */
@@ -332,14 +334,17 @@ static uint64_t beginning(struct calibration *c, uint64_t now_usec)
  * of a CPU changes. */
 static uint64_t window_stimulate(struct calibration *c, uint64_t now_usec)
 {
-	uint64_t left_usec = WINDOW_USEC - (now_usec - c->window_usec);
+	uint64_t until_usec = c->window_usec + WINDOW_USEC;
 	int r = burst_stimulate(c->burst);
 
 	if (r < 0) {
 		burst_fail(c, r);
 		return 0;
 	}
-	return left_usec < STIMULUS_USEC ? left_usec : STIMULUS_USEC;
+	c->stimuli++;
+	if (until_usec <= now_usec || until_usec - now_usec > STIMULUS_USEC)
+		return STIMULUS_USEC;
+	return until_usec - now_usec;
 }
 
 static uint64_t window_open(struct calibration *c, uint64_t now_usec)
@@ -354,6 +359,7 @@ static uint64_t window_open(struct calibration *c, uint64_t now_usec)
 	}
 	c->phase = IN_WINDOW;
 	c->window_usec = now_usec;
+	c->stimuli = 0;
 	return window_stimulate(c, now_usec);
 }
 
@@ -408,7 +414,7 @@ uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_ch
 	case BEGINNING: return beginning(c, now_usec);
 	case ATTACHING: return window_open(c, now_usec);
 	case IN_WINDOW:
-		if (now_usec - c->window_usec < WINDOW_USEC)
+		if (now_usec - c->window_usec < WINDOW_USEC || c->stimuli < STIMULI_MIN)
 			return window_stimulate(c, now_usec);
 		window_close(c, now_usec);
 		break;

@@ -29,6 +29,7 @@ struct counting {
 	uint64_t due_usec;    /* when to open or close the window */
 	uint64_t since_usec;  /* until when everything has been booked, with windows */
 	unsigned int windows; /* since there have been some */
+	double first_factor;  /* of the first of these */
 	double counting_seconds, counting_ratio;
 
 	/* As of the beginning of the window. */
@@ -220,7 +221,9 @@ static int window_close(struct counting *c)
 	extrapolation_factor(window_usec, now_usec - c->since_usec, operations, c->counting_seconds,
 			     c->counting_ratio, &factor);
 	factor.first = c->windows == 0;
-	factor.second = c->windows == 1;
+	factor.first_factor = c->windows == 1 ? c->first_factor : 0;
+	if (factor.first)
+		c->first_factor = factor.factor;
 	r = book(c, &factor);
 
 	c->windows++;

@@ -72,18 +72,30 @@ void extrapolation_scale(const struct extrapolation_factor *f, struct pipe_count
 	counts->noatime_reads = llround(f->factor * counts->noatime_reads);
 }
 
+/* What was counted itself is certain: no error without anything between windows. */
+static double variance_scaled(double factor, double variance)
+{
+	return factor * (factor - 1) * fmax(variance, EDGE_VARIANCE);
+}
+
 void extrapolation_error_end(struct extrapolation_error *e, const struct extrapolation_factor *f)
 {
-	double difference = (double)e->window - e->last;
-	/* With nothing to compare with, that of events at random times. */
-	double variance = f->first ? e->window : difference * difference / 2;
+	double window = e->window, last = e->last, variance = e->variance;
 
-	if (f->factor > 1 && (e->window || (e->last && !f->first))) {
-		/* What was counted itself is certain: no error without anything between windows. */
-		e->variance += f->factor * (f->factor - 1) * (f->second ? 2 : 1) *
-			       fmax(variance, EDGE_VARIANCE);
-		e->systematic += f->factor * e->window * f->systematic_ratio;
-	}
+	/* Now that there is something to compare it with, both windows are judged by that; but no
+	 * better than what comes at random times. */
+	if (f->first_factor > 1 && last > 0)
+		variance += variance_scaled(f->first_factor, last) -
+			    variance_scaled(f->first_factor, last * last);
+	variance = fmax(variance, 0);
+	if (f->factor > 1 && f->first && window > 0)
+		variance += variance_scaled(f->factor, window * window);
+	else if (f->factor > 1 && !f->first && (window > 0 || last > 0))
+		variance += (f->first_factor > 1 ? 2 : 1) *
+			    variance_scaled(f->factor, (window - last) * (window - last) / 2);
+	e->variance = variance;
+	if (f->factor > 1)
+		e->systematic += f->factor * window * f->systematic_ratio;
 	e->last = e->window;
 	e->window = 0;
 }

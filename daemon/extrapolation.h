@@ -5,9 +5,11 @@
  * What a window counts is multiplied by the factor of the time that it stands for. Two things can
  * be wrong with that. Somebody may do more in windows than between them by chance: that shows in
  * how much consecutive windows differ, and is the random error, which grows with the square root of
- * time. And who is busy is slower while counted, by what counting adds to each operation, while who
- * waits for others is not: which of them it is cannot be told, so the factor takes the middle
- * between both, and the distance is the systematic error, which grows with time.
+ * time. A window that there is none to compare with may by chance hold all that was done, so its
+ * error is as large as what it was scaled to, until the next one tells. And who is busy is slower
+ * while counted, by what counting adds to each operation, while who waits for others is not: which
+ * of them it is cannot be told, so the factor takes the middle between both, and the distance is
+ * the systematic error, which grows with time.
  */
 #ifndef PIPEWATCH_EXTRAPOLATION_H
 #define PIPEWATCH_EXTRAPOLATION_H
@@ -22,7 +24,7 @@ struct extrapolation_factor {
 	double factor;		 /* at least 1; 1 exactly: all was counted, nothing is estimated */
 	double systematic_ratio; /* standard error of the factor, as a share of it */
 	bool first; /* the window before was none, or not of this length: nothing to compare with */
-	bool second; /* the one before was the first, and is judged with this one */
+	double first_factor; /* of the one before, which was the first; 0: it was not */
 };
 
 /*

@@ -165,7 +165,6 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 	s->boot_usec = s->start_usec - clock_usec(CLOCK_BOOTTIME);
 	if (uname(&s->kernel) < 0)
 		return -errno;
-	sysfs_read(SYSFS_CLOCKSOURCE, s->clocksource, sizeof(s->clocksource));
 	r = symbols_open(&s->symbols);
 	if (r < 0)
 		return r;
@@ -306,11 +305,22 @@ int service_wake_fd(const struct service *s)
 	return measurement_wake_fd(s->measurement);
 }
 
+/* It may change while we run. Where it cannot be read, what was read last holds. */
+static void find_clocksource(struct service *s)
+{
+	char clocksource[sizeof(s->clocksource)];
+
+	sysfs_read(SYSFS_CLOCKSOURCE, clocksource, sizeof(clocksource));
+	if (clocksource[0])
+		memcpy(s->clocksource, clocksource, sizeof(clocksource));
+}
+
 static int fill(struct service *s, const struct snapshot_wish *wish, struct snapshot *out)
 {
 	const char *reason;
 
 	find_state(s);
+	find_clocksource(s);
 	out->version = PIPEWATCH_VERSION;
 	out->libbpf_version = libbpf_version_string();
 	out->start_time_usec = s->start_usec;

@@ -79,7 +79,7 @@ suite arguments <<< 'echo 1..1; echo "ok 1 - $# $2"'
 suite meets <<< 'touch $1; for i in {1..100}; do [ -e $2 ] && break; sleep 0.1; done
 	echo 1..2; echo "ok 1 - $1 first"; sleep 0.3; [ -e $2 ] || printf "not "; echo "ok 2 - $1 second"'
 
-plan 46
+plan 48
 
 sums "a good suite" "2 passed, 0 failed" 0 ./good
 is "its heading has a time" "$(head -n 1 "$work/out" | sed 's/[0-9]/N/g')" "./good (N.N s)"
@@ -93,6 +93,9 @@ shows "with what the test says about it" "        # why"
 shows "and what it wrote on standard error" "        ! noise"
 sums "a failed test of a suite that ends well" "0 passed, 1 failed" 1 ./lies
 sums "a failure before a success" "3 passed, 1 failed" 1 ./bad ./good
+shows "which is told once more at the end" "  ./bad: two"
+is "with what the test says about it" "$(tail -n 3 "$work/out" | head -n 2)" "  ./bad: two
+          # why"
 sums "a crash after the last result" "2 passed, 1 failed" 1 ./crashes
 shows "is called what it is" "  FAIL  the suite: killed by SIGSEGV"
 sums "a crash besides a failed test" "0 passed, 2 failed" 1 ./bad-crashes

@@ -12,7 +12,8 @@
  *	name COMM CGROUP		the child's, as the sampler has them
  *	ended COMM CGROUP		and when the child has ended
  *	others NS SAMPLES		in pipe operations of all other processes
- *	taken NS SAMPLES CPUS LOST	all samples
+ *	taken NS SAMPLES CPUS		all samples
+ *	lost BEFORE AFTER		of them there was no room for, when the sums were read
  *	left N				processes that have ended but are kept
  *	clock NS BEGIN			that passed meanwhile, and since when (CLOCK_MONOTONIC)
  *	pair NS NS			mean time of a pair: while sampled, and before (the median)
@@ -347,7 +348,7 @@ int main(int argc, char **argv)
 	struct sums sums = {};
 	char reason[512];
 	long begin, clock;
-	uint64_t taken = 0;
+	uint64_t taken = 0, lost = 0, lost_after = 0;
 	double seconds = 0;
 	pid_t pid;
 	int r;
@@ -396,11 +397,13 @@ int main(int argc, char **argv)
 	taken = sampler_taken(s);
 	seconds = sampler_seconds(s);
 	sums.tgid = pid;
+	lost = sampler_lost(s);
 	r = sampler_read(s, NULL, add, &sums);
 	if (r < 0) {
 		errno = -r;
 		die("sampler_read");
 	}
+	lost_after = sampler_lost(s);
 unsampled:
 	waitpid(pid, NULL, 0);
 	if (s)
@@ -417,8 +420,8 @@ unsampled:
 	printf("ended %s %lu\n", sums.ended.comm, sums.ended.cgroup_id);
 	printf("others %lu %lu\n", sums.others.pipe_ns, sums.others.pipe_samples);
 	if (s)
-		printf("taken %.0f %lu %u %lu\n", seconds * 1e9, taken, sampler_cpus(s),
-		       sampler_lost(s));
+		printf("taken %.0f %lu %u\nlost %lu %lu\n", seconds * 1e9, taken, sampler_cpus(s),
+		       lost, lost_after);
 	printf("clock %ld %ld\n", clock, begin);
 	if (w)
 		print_watchers(w, pid);

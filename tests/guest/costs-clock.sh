@@ -6,16 +6,20 @@
 . ./tap.sh
 . ./daemon.sh
 
-plan 9
-is "the clock source" "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)" acpi_pm
+clocksources=/sys/devices/system/clocksource/clocksource0
+published() {
+	sed -n 's/^pipewatch_kernel_info{.*,clocksource="\([^"]*\)"} 1$/\1/p' $metrics
+}
+
+plan 10
+is "the clock source" "$(cat $clocksources/current_clocksource)" acpi_pm
 start_daemon
 load -n 1000 -s 100 -c anonymous
 load -n 1000 -s 100 -f -c fifo
 # A burst would begin after a minute, and end within seconds.
 sleep 70
 scrape
-is "the clock source is published" "$(sed -n 's/^pipewatch_kernel_info{.*,clocksource="\([^"]*\)"} 1$/\1/p' $metrics)" \
-	acpi_pm
+is "the clock source is published" "$(published)" acpi_pm
 is "no stages" "$(grep '^pipewatch_metadata_unit_cost_seconds{' $metrics | grep -vc 'stage="whole"')" 0
 is "own pipes are compared by many operations at a time" \
 	"$(series pipewatch_metadata_unit_cost_seconds 'kind="atime",pipe="fifo",stage="whole"')" 1
@@ -27,6 +31,12 @@ reason=$(tr -d '\n' < /tmp/page | sed 's/<tr>/\n/g' |
 	sed -n 's|^<th>fifo</th><td>access time, on read</td>.*<td class="dim">\([^<]*acpi_pm[^<]*\)</td>.*|\1|p')
 echo "# $reason"
 ok "the page says why" [ -n "$reason" ]
+other=$(tr ' ' '\n' < $clocksources/available_clocksource | grep -v -m 1 acpi_pm)
+echo "$other" > $clocksources/current_clocksource
+# What was published is not older than a second.
+sleep 2
+scrape
+is "as is another one after a change" "$(published)" "$other"
 stop_daemon
 is "SIGTERM" "$daemon_status" 0
 done_testing

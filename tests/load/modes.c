@@ -279,7 +279,8 @@ static void check_load(int i, const char *kind)
 			wrong(&found.jumped, "exact: %s: %s grew by %.0f, not by %.0f to %.0f",
 			      loads[i].comm, kind, growth, least, most);
 	} else {
-		double own_error = sqrt(fmax(error * error - b->error * b->error, 0));
+		/* A second window may take back what the first was given for want of another. */
+		double own_error = sqrt(fabs(error * error - b->error * b->error));
 
 		most = (double)fresh.after[i] - b->since + 1;
 		if (growth > most * 2 + 3 * own_error)

@@ -16,7 +16,9 @@ systemctl start pipewatchd
 main=$(property MainPID)
 ok "own pipes are compared at once" sh -c "curl -sS $http/metrics |
 	grep -qE '^pipewatch_metadata_unit_cost_seconds\{kind=\"atime\",pipe=\"fifo\",stage=\"(whole|update)\"\} [1-9]'"
-ok "a burst ends, attached by a child" within 180 timed
+# After a minute; loading what times takes most of another on a slow machine.
+ok "a burst ends, attached by a child" within 300 timed
+timed || described | grep -o '"reason":"[^"]*"' | sort -u | sed 's/^/# /'
 # As a process that has ended it may wait for the next one.
 ok "and ends" within 20 sh -c "! ps --no-headers -o stat --ppid $main | grep -qv Z"
 is "and met no limit" "$(cat "/sys/fs/cgroup$(property ControlGroup)/pids.events" | paste -sd ,)" \

@@ -267,6 +267,14 @@ static inline void burst_attaches(struct calibration *c, uint64_t now_usec, bool
 	assert_int_equal(the.loads, loaded);
 }
 
+/* From when it opens to its end. */
+static inline void window_whole(struct calibration *c, uint64_t now_usec)
+{
+	for (int i = 0; i < 8; i++)
+		step(c, now_usec + i * 20 * MSEC, 20 * MSEC, false);
+	step(c, now_usec + 200 * MSEC, 10000 * MSEC, true);
+}
+
 /* From when one is due to its end, @now_usec being when its window opens. */
 static inline void burst_whole(struct calibration *c, uint64_t now_usec)
 {
@@ -280,8 +288,7 @@ static inline void burst_whole(struct calibration *c, uint64_t now_usec)
 	}
 	assert_int_equal(the.begun, begun + 1);
 	the.ready = 1;
-	step(c, now_usec, 20 * MSEC, false);
-	step(c, now_usec + 200 * MSEC, 10000 * MSEC, true);
+	window_whole(c, now_usec);
 }
 
 #endif

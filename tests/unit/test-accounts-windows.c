@@ -20,7 +20,7 @@ static void window(struct accounts *a, double factor, int number)
 {
 	const struct extrapolation_factor f = { .factor = factor,
 						.first = number == 0,
-						.second = number == 1 };
+						.first_factor = number == 1 ? factor : 0 };
 
 	accounts_set_factor(a, &f);
 }
@@ -166,8 +166,8 @@ static void test_errors_stay_when_all_is_counted_again(void **state)
 	window(a, 5, 0);
 	accounts_window_end(a);
 	s = view(a);
-	assert_float_equal(process_of(s, 1)->errors[PIPE_FIFO].reads, 40, 1e-3);
-	assert_float_equal(s->total_errors[PIPE_FIFO].reads, 40, 1e-3);
+	assert_float_equal(process_of(s, 1)->errors[PIPE_FIFO].reads, sqrt(20) * 80, 1e-3);
+	assert_float_equal(s->total_errors[PIPE_FIFO].reads, sqrt(20) * 80, 1e-3);
 	assert_counts(&s->totals[PIPE_FIFO], 1000400);
 }
 
@@ -412,13 +412,14 @@ static void test_random_changes(void **state)
 		accounts_set_operation_cost(a, 1e-6 * random_unit(&seed));
 		for (int number = 0; number < (windows ?: 1); number++) {
 			struct extrapolation_factor f = one;
+			double first_factor = m.factor;
 
 			if (windows)
 				f = (struct extrapolation_factor){
 					.factor = 1 + 40 * random_unit(&seed),
 					.systematic_ratio = 0.05 * random_unit(&seed),
 					.first = number == 0,
-					.second = number == 1,
+					.first_factor = number == 1 ? first_factor : 0,
 				};
 			accounts_set_factor(a, &f);
 			m.factor = f.factor;

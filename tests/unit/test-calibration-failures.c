@@ -66,8 +66,7 @@ static void test_loading_is_waited_for(void **state)
 	step(c, START + 7070 * MSEC, 20 * MSEC, false);
 	assert_int_equal(the.begun, 1);
 	the.ready = 1;
-	step(c, START + 7100 * MSEC, 20 * MSEC, false);
-	step(c, START + 7300 * MSEC, 10000 * MSEC, true);
+	window_whole(c, START + 7100 * MSEC);
 	assert_ns(&atime(c)->whole, 120);
 	/* Of programs that are attached for loading nobody knows what they cost. */
 	assert_seconds(calibration_attached_seconds(c), 0.26);
@@ -170,8 +169,7 @@ static void test_a_burst_that_fails(void **state)
 		/* It is told as it is until one ends well. */
 		assert_ab_only(c, cases[i].reason);
 		the.ready = 1;
-		step(c, now + 20 * MSEC, 20 * MSEC, false);
-		step(c, now + 220 * MSEC, 10000 * MSEC, true);
+		window_whole(c, now + 20 * MSEC);
 		assert_ns(&atime(c)->whole, 120);
 		burst_attaches(c, now + 220 * MSEC + MINUTE, false);
 	}
