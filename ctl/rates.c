@@ -53,11 +53,11 @@ int rates_make(const struct model *after, const struct model *before, bool group
 	size_t n_before = 0;
 	struct rates r = {};
 
-	if (before && before->start_time_usec != after->start_time_usec)
+	/* The daemon has been started anew, or its clock been set back. */
+	if (before && (before->start_time_usec != after->start_time_usec ||
+		       after->now_usec <= before->now_usec))
 		before = NULL;
 	if (before) {
-		if (after->now_usec <= before->now_usec)
-			return -EAGAIN;
 		r.seconds = (double)(after->now_usec - before->now_usec) / 1e6;
 		r.host = row_difference(&after->host, &before->host);
 		n_before = groups ? before->n_groups : before->n_processes;

@@ -170,6 +170,10 @@ static int make_rates(const struct top *top, struct rates *ret, struct failure *
 {
 	int r = rates_make(top->after, top->before, top->groups, ret);
 
+	if (r == -EAGAIN)
+		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
+				   "pipewatchd has only just started, so there are no rates yet. "
+				   "Try again.");
 	if (r < 0)
 		return failure_os(f, "Comparing two rounds failed", r);
 	rates_sort(ret, top->order);
@@ -258,6 +262,12 @@ static int compose(struct top *top, const struct output *o, struct failure *f)
 		return 0;
 	}
 	error = make_rates(top, &r, f);
+	if (error == PIPEWATCH_EXIT_UNAVAILABLE) {
+		/* A later round will have some. */
+		fprintf(o->f, "%s\n", f->message);
+		*f->message = 0;
+		return 0;
+	}
 	if (error != 0)
 		return error;
 	limit = verb_limit(top->options, r.n, room);

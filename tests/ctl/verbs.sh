@@ -57,7 +57,7 @@ bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
 print(len(bad), end="")'
 }
 
-plan 117
+plan 119
 start_bus ''
 start_service
 : > "$answers/manner"
@@ -142,6 +142,12 @@ stop_service
 start_service
 verb top later top -n 1 -d 0.1
 rm -f "$answers"/describe.?.json
+python3 - "$golden/full.json" > "$answers/describe.json" <<-'END'
+	import json, sys
+	print(json.dumps(dict(json.load(open(sys.argv[1])), measured_seconds=0)))
+END
+is "top of a daemon that has just started" "$(fails 5 top -n 1 -d 0.1)" "69 0 pipewatchctl: pipewatchd has only just started, so there are no rates yet. Try again."
+is "on a screen it goes on" "$("$top/tests/ctl/terminal.py" 80 24 "$ctl" --bus "$address" top -n 2 -d 0.1 > "$work/text"; echo "$? $(grep -o 'only just started' "$work/text" | sort -u)")" "0 only just started"
 record full
 is "a line a round" "$(run top -n 3 -d 0.1 --json | wc -l)" 3
 
