@@ -80,19 +80,18 @@ void table_line(struct table *t)
  */
 void table_cell(struct table *t, const char *text)
 {
+	size_t length;
 	char *copy;
 
 	if (t->error)
 		return;
+	if (!*text)
+		text = "-";
+	length = strlen(text);
 	/* One odd name must not take the room of everything else. */
 	if (t->o->terminal && t->columns[t->next].align == TABLE_LEFT)
-		copy = strndup(text, (size_t)text_fit(text, TERMINAL_MAX));
-	else
-		copy = strdup(text);
-	if (copy && !*copy) {
-		free(copy);
-		copy = strdup("-");
-	}
+		length = (size_t)text_fit(text, TERMINAL_MAX);
+	copy = strndup(text, length);
 	if (!copy || scols_line_refer_data(t->line, t->next++, copy) < 0) {
 		t->error = -ENOMEM;
 		return;
