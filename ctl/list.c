@@ -46,7 +46,7 @@ static int print_json(const struct model *m, const char *key, const struct model
 		tree_double(&j, j.root, "measured_seconds", m->seconds);
 	array = tree_array(&j, j.root, key);
 	for (size_t i = 0; i < limit; i++) {
-		tree_amount(&j, rows[i].json, "metadata_cpu_seconds", row_cost(&rows[i]));
+		verb_add_cost(&j, rows[i].json, &rows[i]);
 		tree_share(&j, array, NULL, rows[i].json);
 	}
 	tree_count(&j, j.root, "omitted", n - limit + omitted);

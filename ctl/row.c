@@ -146,7 +146,7 @@ struct amount row_bytes_per_operation(const struct model_row *row)
 	return quotient(read_bytes(row) + written_bytes(row), row_operations(row));
 }
 
-static bool uncharged(const struct model_row *row, int kind)
+bool row_kind_uncharged(const struct model_row *row, int kind)
 {
 	for (int p = 0; p < MODEL_PIPES; p++)
 		if (row->pipes[p].updates[kind].value > 0 && !row->pipes[p].cost[kind].known)
@@ -162,7 +162,7 @@ struct amount row_cost(const struct model_row *row)
 		for (int k = 0; k < MODEL_KINDS; k++)
 			add_amount(&sum, row->pipes[p].cost[k]);
 	for (int k = 0; k < MODEL_KINDS; k++)
-		if (sum.value == 0 && uncharged(row, k))
+		if (sum.value == 0 && row_kind_uncharged(row, k))
 			return (struct amount){};
 	return sum;
 }
@@ -173,7 +173,7 @@ const char *row_uncharged(const struct model_row *row, char ret[ROW_KINDS_MAX])
 	for (int k = 0; k < MODEL_KINDS; k++) {
 		size_t n = strlen(ret);
 
-		if (uncharged(row, k))
+		if (row_kind_uncharged(row, k))
 			snprintf(ret + n, ROW_KINDS_MAX - n, "%s%s", n > 0 ? " and " : "",
 				 model_kind_names[k]);
 	}

@@ -28,7 +28,10 @@ struct amount row_bytes_per_operation(const struct model_row *row);
  */
 struct amount row_cost(const struct model_row *row);
 
-/* Updates that were made and have no cost yet: "atime and cmtime"; NULL where there are none. */
+/* Were updates of @kind made that have no cost yet? */
+bool row_kind_uncharged(const struct model_row *row, int kind);
+
+/* All such kinds: "atime and cmtime"; NULL where there are none. */
 #define ROW_KINDS_MAX 32
 const char *row_uncharged(const struct model_row *row, char ret[ROW_KINDS_MAX]);
 

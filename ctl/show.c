@@ -265,7 +265,7 @@ static int print_json(const struct view *v, struct failure *f)
 	int best = row_best_remedy(v->row);
 	struct json_object *array;
 
-	tree_amount(&j, j.root, "metadata_cpu_seconds", row_cost(v->row));
+	verb_add_cost(&j, j.root, v->row);
 	if (best >= 0)
 		tree_string(&j, j.root, "best_remedy", model_remedy_names[best]);
 	tree_bool(&j, j.root, "estimated", v->m->estimated);

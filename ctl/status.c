@@ -306,7 +306,7 @@ static int print_json(const struct model *m, const struct output *o, struct fail
 	struct json_object *array;
 	int best = row_best_remedy(&m->host);
 
-	tree_amount(&j, j.root, "metadata_cpu_seconds", cost);
+	verb_add_cost(&j, j.root, &m->host);
 	if (cost.known && m->seconds > 0)
 		tree_double(&j, j.root, "metadata_cpu_ratio", cost.value / m->seconds);
 	tree_amount(&j, j.root, "pipe_cpu_seconds", m->host.pipe_cpu_seconds);

@@ -76,6 +76,20 @@ size_t verb_limit(const struct options *options, size_t n, size_t usual)
 	return limit == 0 || limit > n ? n : limit;
 }
 
+void verb_add_cost(struct tree *j, struct json_object *object, const struct model_row *row)
+{
+	struct json_object *excluded = NULL;
+
+	tree_amount(j, object, "metadata_cpu_seconds", row_cost(row));
+	for (int k = 0; k < MODEL_KINDS; k++) {
+		if (!row_kind_uncharged(row, k))
+			continue;
+		if (!excluded)
+			excluded = tree_array(j, object, "metadata_cpu_excludes");
+		tree_string(j, excluded, NULL, model_kind_names[k]);
+	}
+}
+
 void verb_print_rest(const struct output *o, size_t shown, size_t n, uint64_t omitted)
 {
 	char number[TEXT_NUMBER_MAX];

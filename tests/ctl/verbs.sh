@@ -57,7 +57,7 @@ bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
 print(len(bad), end="")'
 }
 
-plan 119
+plan 122
 start_bus ''
 start_service
 : > "$answers/manner"
@@ -125,6 +125,9 @@ json "list as JSON" full '[{k: v for k, v in p.items() if k != "metadata_cpu_sec
 json "list as JSON, with a limit" full 'j["processes"][0]["pid"] == 185 and len(j["processes"]) == 1 and j["omitted"] == 3' list --limit 1
 json "numbers beyond 53 bits" full 'j["processes"][2]["fifo"]["writes"] == 18446744073709551615 and j["processes"][3]["fifo"]["written_bytes"] == 9223372036854775808' list
 json "groups as JSON" full '[{k: v for k, v in g.items() if k != "metadata_cpu_seconds"} for g in j["groups"]] == d["groups"]' groups
+json "what a cost does not include, as JSON" recorded '[p.get("metadata_cpu_excludes") for p in j["processes"]] == [None, ["cmtime"]] and "metadata_cpu_seconds" not in j["processes"][1]' list
+json "of all" recorded 'j["metadata_cpu_excludes"] == ["cmtime"]' status
+json "of nothing" full '"metadata_cpu_excludes" not in j' status
 json "show as JSON" full 'all(j[k] == v for k, v in d["processes"][1].items()) and j["pipe_ends_reason"] == "The process has ended." and j["best_remedy"] == "kernel"' show 186
 json "remedies as JSON" burst '{k: v["saved_cpu_seconds"] for k, v in j["host"]["remedies"].items()} == d["remedies"] and close(j["host"]["remedies"]["noatime"]["cpu_seconds_per_second"], d["remedies"]["noatime"] / 1000) and j["watchers"] == d["watchers"] and [p["pid"] for p in j["processes"]] == [185, 186, 2000] and j["processes"][2]["comm"] == d["processes"][2]["comm"]' remedies
 json "metrics as JSON" full '[s["value"] for m in j["metrics"] if m["name"] == "pipewatch_pipe_writes_total" for s in m["samples"] if s["labels"].get("comm") == "writer"] == [1000]' metrics
