@@ -202,9 +202,12 @@ static int print_text(const struct bench *b, const struct output *o, struct fail
 	for (enum load load = 0; load < LOADS; load++)
 		for (enum load_pipe pipe = 0; pipe < LOAD_PIPES; pipe++)
 			if (b->cells[load][pipe].error)
-				fprintf(o->f, "%s on %s failed: %s.\n", load_names[load],
-					load_pipe_names[pipe],
-					strerror(-b->cells[load][pipe].error));
+				output_say(o, "", "", "%s on %s failed: %s%s.", load_names[load],
+					   load_pipe_names[pipe],
+					   strerror(-b->cells[load][pipe].error),
+					   pipe == LOAD_FIFO
+						   ? " (FIFOs are made in TMPDIR, or in /tmp)"
+						   : "");
 	say_difference(b, o);
 	output_say(o, "", "", "%s", b->daemon);
 	return output_flush(o, f);

@@ -57,7 +57,7 @@ bad = [c for c in text if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
 print(len(bad), end="")'
 }
 
-plan 122
+plan 123
 start_bus ''
 start_service
 : > "$answers/manner"
@@ -312,6 +312,12 @@ END
 )" "6 7 6 True True True reads, writes and bytes"
 is "bench" "$("$ctl" --bus "$address" bench --seconds 1 > "$work/text"; echo $? "$(grep -cE '^(fill and drain|ping-pong|fan-in|messaging) ' "$work/text") $(tail -n 1 "$work/text")")" \
 	"0 4 No pipewatchd answers on the bus: if none runs, the figures are of pipes alone."
+is "bench where no FIFO can be made" "$(TMPDIR=$work/none "$ctl" --bus "$address" bench --seconds 1 > "$work/text"; echo $?; grep failed: "$work/text")" \
+	"71
+fill and drain on fifo failed: No such file or directory (FIFOs are made in
+ping-pong on fifo failed: No such file or directory (FIFOs are made in TMPDIR,
+fan-in on fifo failed: No such file or directory (FIFOs are made in TMPDIR, or
+messaging on fifo failed: No such file or directory (FIFOs are made in TMPDIR,"
 is "bench as JSON" "$("$ctl" --bus "$address" bench --seconds 1 --json > "$work/json"; python3 - "$work/json" <<-'END'
 	import json, sys
 	j = json.load(open(sys.argv[1]))
