@@ -134,10 +134,12 @@ patiently test -e "$output/done.build"
 # ask ARGUMENT...: of pipewatchctl
 ask() {
 	echo "\$ pipewatchctl $*"
-	ctl "$@" || {
+	# Not to the terminal: there it would say no more than fits.
+	ctl "$@" > said || {
 		echo "THIS IS WRONG."
 		failures=$((failures + 1))
 	}
+	cat said
 }
 
 title "Who pays?"
@@ -154,9 +156,11 @@ cost_missing() {
 if cost_missing cmtime; then
 	title "What does an update cost?"
 	echo "The first burst, which times the kernel's functions, comes a minute after the start: waiting ..."
-	end=$(($(date +%s) + 100))
+	read -r uptime rest < /proc/uptime
+	end=$((${uptime%.*} + 100))
 	while cost_missing cmtime; do
-		if [ "$(date +%s)" -ge $end ]; then
+		read -r uptime rest < /proc/uptime
+		if [ "${uptime%.*}" -ge $end ]; then
 			echo "It has not come yet: this machine is busy. What follows is without the cost of writes."
 			break
 		fi
