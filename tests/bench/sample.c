@@ -42,9 +42,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pipewatch/util.h"
 #include "sampler.h"
 #include "snapshot.h"
-#include "util.h"
 #include "watchers.h"
 
 #define MESSAGE 100

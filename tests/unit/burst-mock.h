@@ -16,7 +16,7 @@
 #include "ab.h"
 #include "burst-loading.h"
 #include "calibration.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define MSEC   UINT64_C(1000)
 #define MINUTE UINT64_C(60000000)

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "http.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define PATIENCE_USEC UINT64_C(60000000)
 #define STEP_USEC     2000

@@ -14,14 +14,14 @@
 #include <cmocka.h>
 
 #include "ab.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define N 100
 
 #define NOTHING "This kernel makes none: there is nothing to measure."
 #define NO_SWITCH \
 	"Nothing switches it off on this kernel: there is no write without it to compare with."
-#define WATCH "A/B does not tell: with a watch of ours every pipe of the host would pay."
+#define WATCH "A/B cannot tell: a watch of our own would make every pipe of the host pay."
 
 static const char *const directories[] = { "/dev/shm", "/run", "/tmp", NULL };
 static const char *const all_there[PIPE_KINDS][2];

@@ -14,7 +14,7 @@
 #include "bus-owner.h"
 #include "bus-remedies.h"
 #include "bus-states.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define ABSENT "unix:path=/nonexistent/pipewatch/bus"
 

@@ -11,7 +11,7 @@
 
 #include "burst-mock.h"
 #include "calibration.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static void test_at_the_start_there_is_ab(void **state)
 {

@@ -14,7 +14,7 @@
 #include "config.h"
 #include "config-text.h"
 #include "dropin.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* A directory of its own for each test, which stands for "/". */
 struct fixture {

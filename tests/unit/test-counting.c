@@ -18,8 +18,8 @@
 #include "books.h"
 #include "collector.h"
 #include "counting.h"
+#include "pipewatch/util.h"
 #include "tracer.h"
-#include "util.h"
 
 #define MSEC UINT64_C(1000)
 #define SEC  UINT64_C(1000000)

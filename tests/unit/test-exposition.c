@@ -17,8 +17,8 @@
 #include "accept.h"
 #include "exposition.h"
 #include "metric.h"
+#include "pipewatch/util.h"
 #include "published.h"
-#include "util.h"
 
 static const struct exposition_self self = {
 	.cpu_seconds = 1.5,

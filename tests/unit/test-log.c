@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "log.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* What JOURNAL_STREAM names. */
 enum stream { NOTHING, STDERR, OTHER_DEVICE, OTHER_INODE };

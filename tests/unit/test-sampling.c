@@ -17,10 +17,10 @@
 #include "books.h"
 #include "cgroups.h"
 #include "oom.h"
+#include "pipewatch/util.h"
 #include "process.h"
 #include "sampler.h"
 #include "sampling.h"
-#include "util.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "pipewatch/util.h"
 #include "snapshot.h"
-#include "util.h"
 
 static void test_names(void **state)
 {

@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
+#include "pipewatch/util.h"
 #include "symbols.h"
 #include "trial.h"
-#include "util.h"
 #include "verdict.h"
 
 static const char *const directories[] = { "/dev/shm", "/run", "/tmp", NULL };
