@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* A container's id is 64 hexadecimal digits; people and tools show the first twelve. */
 #define CONTAINER_ID_DIGITS	  64
@@ -180,8 +180,8 @@ size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
 
 	for (; next_component(&cursor, end, &c); previous = c) {
 		if (unit_find(&c, in_slices, outer.length > 0 ? &inner : &outer)) {
-			/* A user's service manager has units of its own below it; what is below
-			 * others is theirs. */
+			/* A user's service manager has units of its own below it; what is below any
+			 * other unit is that unit's own business. */
 			if (inner.length > 0 || !starts_with(&c, "user@"))
 				break;
 		} else if (outer.length == 0 && previous.length > 0 &&

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names that come from outside (comm, cgroup) made safe: arbitrary bytes to UTF-8 that every reader
- * takes.
+ * Makes names from outside (comm, cgroup) safe: turns arbitrary bytes into valid UTF-8.
  */
 #ifndef PIPEWATCH_NAME_H
 #define PIPEWATCH_NAME_H
@@ -12,8 +11,8 @@
  * Writes the @n_bytes at @bytes, up to the first NUL, to @ret as valid UTF-8, NUL-terminated. Valid
  * UTF-8 is kept as it is, control characters included; every other byte becomes \xNN, and so do
  * those of noncharacters such as U+FFFF, which D-Bus libraries refuse. Four characters a byte
- * always fit; in a smaller @ret_size the name ends early, never inside a
- * character. Returns the length.
+ * always fit; in a smaller @ret_size the name ends early, never inside a character. Returns the
+ * length.
  */
 size_t name_render(const char *bytes, size_t n_bytes, char *ret, size_t ret_size);
 

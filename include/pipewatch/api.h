@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names that others rely on: bus, port, exit codes. Read by the daemon, its clients and the
+ * The names that others rely on: bus, port, exit codes. Included by the daemon, its client and the
  * tests.
  */
 #ifndef PIPEWATCH_API_H
@@ -21,7 +21,7 @@
 enum pipewatch_exit {
 	PIPEWATCH_EXIT_OK = 0,
 	PIPEWATCH_EXIT_USAGE = 64,
-	PIPEWATCH_EXIT_UNAVAILABLE = 69, /* this kernel cannot do it */
+	PIPEWATCH_EXIT_UNAVAILABLE = 69, /* this kernel cannot do it, or another daemon runs */
 	PIPEWATCH_EXIT_INTERNAL = 70,
 	PIPEWATCH_EXIT_OS = 71,
 	PIPEWATCH_EXIT_NOT_PERMITTED = 77,

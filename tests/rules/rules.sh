@@ -108,12 +108,12 @@ rule_wire() {
 	only '.*/wire\.h' 'tracer\.c|collector\.c'
 	only '.*/burst-wire\.h' 'burst\.c|burst-pairs\.c|burst-sum\.c'
 	only '.*/sampler-wire\.h' 'sampler\.c'
-	c_files | grep -vE '^(bpf|daemon|tests/bench|tests/fuzz)/' | xargs grep -nE '^#include.*wire\.h'
+	c_files | grep -vE '^(bpf|daemon|tests/bench|tests/fuzz)/|^tests/unit/slots\.h$' | xargs grep -nE '^#include.*wire\.h'
 }
 
 rule bpf "libbpf is used where the kernel is spoken to"
 rule_bpf() {
-	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|map-memory\.c|symbols\.c|run-time\.c|service\.c|options\.c'
+	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|kernel\.c|map-memory\.c|symbols\.c|run-time\.c|service\.c|options\.c'
 }
 
 publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|metric\.c|describe\.c|accept\.c'
@@ -162,7 +162,7 @@ rule libraries "each library has one place"
 rule_libraries() {
 	only '.*/microhttpd\.h' 'http[a-z-]*\.c'
 	only '.*/sd-bus\.h' 'bus[a-z-]*\.c'
-	only '.*/sd-event\.h' 'bus[a-z-]*\.c|http\.c|main\.c'
+	only '.*/sd-event\.h' 'bus[a-z-]*\.c|http\.c|http-linger\.c|main\.c'
 	only '.*/sd-daemon\.h' 'main\.c'
 	only '.*/ini\.h' 'config-file\.c'
 	only '.*/json\.h' 'describe\.c'
@@ -181,11 +181,11 @@ client_includes() {
 	done
 }
 
-rule client "the client knows the daemon's names alone, and each of its libraries has its place"
+rule client "the client shares names and helpers with the daemon, nothing else, and each of its libraries has its place"
 rule_client() {
 	client_includes > "$work/client"
 	grep -E ' (daemon/|bpf/|.*/bpf/|.*\.skel\.h|include/pipewatch/)' "$work/client" |
-		grep -v ' include/pipewatch/api\.h$'
+		grep -vE ' include/pipewatch/(api|util)\.h$'
 	grep -E ' .*/sd-bus\.h$' "$work/client" | grep -v '^client\.c '
 	grep -E ' .*/libsmartcols\.h$' "$work/client" | grep -v '^table\.c '
 	grep -E ' .*/argp\.h$' "$work/client" | grep -v '^options\.c '
@@ -235,6 +235,11 @@ rule_threads() {
 rule versions "what a kernel does is found out, not looked up by its version"
 rule_versions() {
 	grep -nE '\<(LINUX_)?KERNEL_VERSION|LINUX_VERSION_CODE' bpf/* daemon/*.[ch]
+}
+
+rule kernels "what kernels differ in is in one file of the programs"
+rule_kernels() {
+	grep -nE '\<bpf_core_[a-z_]+_exists\(|[0-9a-f]{12} \("' bpf/* | grep -v '^bpf/kernel\.bpf\.h:'
 }
 
 rule generated "nothing that is generated is kept"

@@ -47,7 +47,7 @@ add() {
 	sed -i "1a $2" "$1"
 }
 
-plan 56
+plan 59
 
 copy log.c
 is "skeletons: as it is" "$(judged skeletons)" kept
@@ -140,6 +140,9 @@ is "client: as it is" "$(judged client)" kept
 add ctl/text.c '#include "snapshot.h"'
 breaks "a header of the daemon, by the client" client
 copy log.c
+add include/pipewatch/util.h '#include "pipewatch/wire.h"'
+breaks "the memory of the programs, by what both share" client
+copy log.c
 add ctl/status.c '#include <systemd/sd-bus.h>'
 breaks "the bus, by a verb" client
 copy log.c
@@ -175,6 +178,11 @@ breaks "a variable of a thread" threads
 copy log.c
 add bpf/slot.bpf.h '#if LINUX_VERSION_CODE'
 breaks "a comparison" versions
+
+copy log.c
+is "kernels: as it is" "$(judged kernels)" kept
+add bpf/slot.bpf.h '#if bpf_core_field_exists(x)'
+breaks "a difference among the slots" kernels
 
 copy log.c
 touch bpf/vmlinux.h

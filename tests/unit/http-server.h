@@ -22,10 +22,13 @@
 #include <cmocka.h>
 
 #include "http.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
-#define PATIENCE_USEC 10000000
+#define PATIENCE_USEC UINT64_C(60000000)
 #define STEP_USEC     2000
+
+/* For clients that may take as long as they like: who waits for it runs out of patience. */
+#define HOUR_USEC UINT64_C(3600000000)
 
 struct server {
 	sd_event *event;
@@ -94,6 +97,13 @@ static inline int listen_on_loopback(uint16_t *ret_port)
 	return fd;
 }
 
+/* Times that no test lives to see: what ends, ends for another reason, on however busy a machine.
+ */
+static inline void set_endless(struct server *s)
+{
+	http_set_timeouts(s->http, HOUR_USEC, HOUR_USEC);
+}
+
 static inline int setup(void **state)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -102,6 +112,7 @@ static inline int setup(void **state)
 	assert_int_equal(sd_event_new(&s->event), 0);
 	s->snapshot = make_snapshot("1.2.3-test", 3);
 	assert_int_equal(http_new(s->event, get_snapshot, s, &s->http), 0);
+	set_endless(s);
 	assert_int_equal(http_listen_fd(s->http, listen_on_loopback(&s->port)), 0);
 	*state = s;
 	return 0;
@@ -163,6 +174,15 @@ static inline int connect_unix(const char *path)
 	return fd;
 }
 
+static inline char *make_directory(void)
+{
+	char *path = strdup("/tmp/test-http-XXXXXX");
+
+	assert_non_null(path);
+	assert_non_null(mkdtemp(path));
+	return path;
+}
+
 static inline void send_all(int fd, const char *text)
 {
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
@@ -172,6 +192,7 @@ struct response {
 	char *text;
 	size_t size;
 	int status;	  /* 0: closed without an answer */
+	bool reset;	  /* instead of an end */
 	const char *body; /* in text */
 	size_t body_size;
 };
@@ -194,7 +215,8 @@ static inline struct response receive(struct server *s, int fd)
 		char buffer[65536];
 		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
 
-		if (n == 0 || (n < 0 && errno == ECONNRESET))
+		r.reset = n < 0 && errno == ECONNRESET;
+		if (n == 0 || r.reset)
 			break;
 		if (n < 0) {
 			assert_int_equal(errno, EAGAIN);
@@ -268,6 +290,20 @@ static inline void assert_served(struct server *s, int fd)
 
 	assert_int_equal(r.status, 200);
 	assert_string_equal(r.body, "pipewatchd is healthy.\n");
+}
+
+/* Until nothing has happened for a while: no event, no timer. */
+static inline void await_quiet(struct server *s)
+{
+	uint64_t end = now_usec() + PATIENCE_USEC;
+
+	for (int quiet = 0; quiet < 10;) {
+		int r = sd_event_run(s->event, 5000);
+
+		assert_true(r >= 0);
+		quiet = r == 0 ? quiet + 1 : 0;
+		assert_true(now_usec() < end);
+	}
 }
 
 static inline unsigned int count_fds(void)

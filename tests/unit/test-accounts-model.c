@@ -11,8 +11,8 @@
 #include "accounts.h"
 #include "books.h"
 #include "oom.h"
+#include "pipewatch/util.h"
 #include "random.h"
-#include "util.h"
 
 /*
  * What the books ought to say, kept in the plainest way. Amounts are single numbers, see amount().
@@ -176,10 +176,10 @@ static void test_random_operations(void **state)
 			break;
 		case 6:
 			if (m.processes[i].holds && random_next(&seed) % 4) {
-				account_release(m.processes[i].account);
+				account_release(a, m.processes[i].account);
 				m.processes[i].holds--;
 			} else {
-				account_hold(m.processes[i].account);
+				account_hold(a, m.processes[i].account);
 				m.processes[i].holds++;
 			}
 			break;

@@ -11,9 +11,10 @@
 #include <syslog.h>
 
 #include "bus.h"
+#include "bus-owner.h"
 #include "bus-remedies.h"
 #include "bus-states.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define ABSENT "unix:path=/nonexistent/pipewatch/bus"
 
@@ -90,6 +91,41 @@ static void test_well_known_buses(void **state)
 	assert_int_equal(try_address("session"), 0);
 	unsetenv("XDG_RUNTIME_DIR");
 	assert_int_equal(try_address("session"), -EINVAL);
+}
+
+/* Nobody is there to have the name: that takes no time, and is no error yet. */
+static void test_not_taken(void **state)
+{
+	static const char *const addresses[] = { ABSENT, "unix:abstract=pipewatch-nobody", "",
+						 "nonsense", "tcp:host=localhost,port=1" };
+	char message[64] = "untouched";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+		assert_false(bus_taken(addresses[i], message, sizeof(message)));
+	assert_string_equal(message, "untouched");
+}
+
+static void expect_described(struct bus_owner owner, size_t size, const char *expected)
+{
+	char message[256];
+
+	bus_owner_describe(&owner, "unix:path=/a", message, size);
+	assert_string_equal(message, expected);
+}
+
+static void test_owner(void **state)
+{
+	(void)state;
+	expect_described((struct bus_owner){ true, UINT32_MAX }, 256,
+			 "The name org.pipewatch1 on the bus at unix:path=/a belongs to process "
+			 "4294967295, probably another pipewatchd. Stop that, or start this one "
+			 "with --bus none.");
+	expect_described((struct bus_owner){ true, 0 }, 256,
+			 "The name org.pipewatch1 on the bus at unix:path=/a belongs to another "
+			 "program, probably another pipewatchd. Stop that, or start this one with "
+			 "--bus none.");
+	expect_described((struct bus_owner){ true, 1 }, 9, "The name");
 }
 
 static int on_enough(sd_event_source *source, uint64_t usec, void *userdata)
@@ -354,16 +390,55 @@ static void test_remedies(void **state)
 	expect_remedy(&cut[BUS_REMEDIES_MAX + 1], REMEDY_KERNEL, "process", "", 1, 0.5);
 }
 
+/* Of one scope and saving: by unit, name, pid, and remedy. */
+static void test_remedies_that_save_the_same(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+	_cleanup_(freep) struct bus_remedy *rows = NULL;
+	static const char *const units[] = { "b", "a", "a" };
+	static const char *const comms[] = { "x", "z", "y" };
+	size_t n = 0;
+
+	(void)state;
+	assert_non_null(s);
+	fill(s);
+	s->sampling = s->sampling_sees[UPDATE_FSNOTIFY] = true;
+	s->unit_costs[PIPE_ANONYMOUS][UPDATE_CMTIME].whole.known = true;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		struct snapshot_group *g = snapshot_add_group(s);
+
+		assert_non_null(g);
+		g->unit = units[i];
+		g->comm = comms[i];
+		g->costs[PIPE_ANONYMOUS].seconds[UPDATE_CMTIME] = 1;
+		g->costs[PIPE_ANONYMOUS].seconds[UPDATE_FSNOTIFY] = 1;
+	}
+	snapshot_finish(s);
+
+	assert_int_equal(bus_remedies_new(s, &rows, &n), 0);
+	assert_int_equal(n, 8);
+	expect_remedy(&rows[0], REMEDY_KERNEL, "host", "", 0, 3);
+	expect_remedy(&rows[1], REMEDY_UNWATCH, "host", "", 0, 3);
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		expect_remedy(&rows[2 + 2 * i], REMEDY_KERNEL, "group", comms[2 - i], 0, 1);
+		expect_remedy(&rows[3 + 2 * i], REMEDY_UNWATCH, "group", comms[2 - i], 0, 1);
+		assert_string_equal(rows[2 + 2 * i].unit, units[2 - i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_well_known_buses),
+		cmocka_unit_test(test_not_taken),
+		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_refused_connection),
 		cmocka_unit_test(test_states_changed_without_bus),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_diff),
 		cmocka_unit_test(test_remedies),
+		cmocka_unit_test(test_remedies_that_save_the_same),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

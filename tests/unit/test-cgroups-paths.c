@@ -6,14 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cgroups.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static int path_of_four(void *userdata, uint64_t id, char *ret, size_t size)
 {
@@ -96,37 +95,11 @@ static void test_paths_are_forgotten(void **state)
 	rmdir(proc);
 }
 
-static void test_no_proc(void **state)
-{
-	_cleanup_(cgroups_freep) struct cgroups *c = NULL;
-
-	(void)state;
-	assert_int_equal(cgroups_new("/nonexistent", &c), 0);
-	assert_string_equal(cgroups_unit(c, 1, 1, 0, 0), "");
-	assert_null(cgroups_free(NULL));
-}
-
-/* The machine's own: whatever it is, it gives the same answer twice. */
-static void test_this_machine(void **state)
-{
-	_cleanup_(cgroups_freep) struct cgroups *c = NULL;
-	_cleanup_(freep) char *unit = NULL;
-
-	(void)state;
-	assert_int_equal(cgroups_new("/proc", &c), 0);
-	unit = strdup(cgroups_unit(c, 1, getpid(), 0, 0));
-	assert_non_null(unit);
-	assert_string_equal(cgroups_unit(c, 1, getpid(), 0, 0), unit);
-	assert_string_equal(cgroups_unit(c, 0, 0, 0, 10000000), "");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths_of_others),
 		cmocka_unit_test(test_paths_are_forgotten),
-		cmocka_unit_test(test_no_proc),
-		cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests_name("cgroups-paths", tests, NULL, NULL);
