@@ -204,7 +204,7 @@ static bool look_take(struct collector *c, const struct wire_slot *slot, struct 
 	return true;
 }
 
-/* For a process whose main thread uses no pipes. */
+/* For a process whose main thread uses no pipes. Its start, read last, vouches for the cgroup. */
 static void slot_identify_by_process(struct collector *c, const struct wire_slot *slot,
 				     struct booked *b)
 {
@@ -214,7 +214,6 @@ static void slot_identify_by_process(struct collector *c, const struct wire_slot
 
 	if (!look_take(c, slot, b->account))
 		return;
-	/* First: that of another process that has got its id is not taken then. */
 	cgroup_id = cgroups_id(c->cgroups, slot->tgid, slot->cgroup_id);
 	if (process_read("/proc", slot->tgid, &process) < 0 ||
 	    process.start_ticks != process_ticks(slot->start_boottime))

@@ -464,36 +464,21 @@ static void test_storm(void **state)
 	assert_int_equal(group(out, "", "cat")->processes, 1);
 }
 
-static void file_write(const char *directory, const char *name, const char *text)
-{
-	char path[80];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	f = fopen(path, "we");
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
-}
-
-static void file_remove(const char *directory, const char *name)
-{
-	char path[80];
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	assert_int_equal(remove(path), 0);
-}
-
 /* The unit, in a /proc without cgroup v2, hence by process. */
 static void test_units(void **state)
 {
-	char proc[] = "/tmp/pipewatch-sampling-XXXXXX", directory[64];
+	static const char *const files[][2] = {
+		{ "cgroup", "1:name=systemd:/system.slice/a.service\n" },
+		{ "stat", "1 (cat) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 0 0\n" },
+	};
+	char proc[] = "/tmp/pipewatch-sampling-XXXXXX", directory[64], paths[2][80];
 	_cleanup_(accounts_freep) struct accounts *a = books(10);
 	_cleanup_(cgroups_freep) struct cgroups *cgroups = NULL;
 	_cleanup_(sampling_freep) struct sampling *s = NULL;
 	_cleanup_(snapshot_unrefp) struct snapshot *out = NULL;
 	struct sampler_process said[] = { sampled(1, "cat", 1), sampled(2, "cat", 2) };
 	char reason[64];
+	FILE *f;
 
 	(void)state;
 	assert_non_null(mkdtemp(proc));
@@ -505,16 +490,21 @@ static void test_units(void **state)
 	/* What was not known in the first round may be in the next, and what was known stays. */
 	snprintf(directory, sizeof(directory), "%s/1", proc);
 	assert_int_equal(mkdir(directory, 0700), 0);
-	file_write(directory, "cgroup", "1:name=systemd:/system.slice/a.service\n");
-	file_write(directory, "stat", "1 (cat) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 0 0\n");
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s/%s", directory, files[i][0]);
+		f = fopen(paths[i], "we");
+		assert_non_null(f);
+		fputs(files[i][1], f);
+		assert_int_equal(fclose(f), 0);
+	}
 	said[0].pipe_ns += 4 * SECOND;
 	assert_int_equal(sampling_collect(s, 0), 0);
 	out = view(a);
 	assert_true(group(out, "", "cat")->pipe_cpu_seconds == 1);
 	assert_true(group(out, "a.service", "cat")->pipe_cpu_seconds == 4);
 	assert_true(group(out, "b.service", "cat")->pipe_cpu_seconds == 2);
-	file_remove(directory, "cgroup");
-	file_remove(directory, "stat");
+	assert_int_equal(remove(paths[0]), 0);
+	assert_int_equal(remove(paths[1]), 0);
 	assert_int_equal(remove(directory), 0);
 	assert_int_equal(remove(proc), 0);
 }
