@@ -11,17 +11,23 @@
 
 static struct connection_origin origin_of(int fd, const struct sockaddr *sa)
 {
+	const struct in6_addr *v6 = &((const struct sockaddr_in6 *)sa)->sin6_addr;
 	struct connection_origin origin = { .family = sa->sa_family };
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	if (sa->sa_family == AF_INET)
+	if (sa->sa_family == AF_INET) {
 		memcpy(origin.id, &((const struct sockaddr_in *)sa)->sin_addr,
 		       sizeof(struct in_addr));
-	else if (sa->sa_family == AF_INET6)
-		memcpy(origin.id, &((const struct sockaddr_in6 *)sa)->sin6_addr, sizeof(origin.id));
-	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+	} else if (sa->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
+		/* To a passed socket that is for both: the networks of these are one. */
+		origin.family = AF_INET;
+		memcpy(origin.id, v6->s6_addr + 12, sizeof(struct in_addr));
+	} else if (sa->sa_family == AF_INET6) {
+		memcpy(origin.id, v6, sizeof(origin.id));
+	} else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
 		memcpy(origin.id, &peer.uid, sizeof(peer.uid));
+	}
 	return origin;
 }
 
@@ -53,22 +59,21 @@ void connection_drop(struct connection *c)
 /* Of those at the socket and from the origin of @like, or of all where that is NULL. */
 static void drop_slowest(struct connection *list, const struct connection *like)
 {
-	struct connection *c, *slowest = NULL;
+	struct connection *c, *slowest[2] = { NULL, NULL }; /* waited for, being answered */
+	size_t n[2] = { 0, 0 };
 
 	DL_FOREACH(list, c)
 	{
 		if (c->dropped ||
 		    (like && (c->endpoint != like->endpoint || !same_origin(c, like))))
 			continue;
-		if (!c->responding) {
-			slowest = c;
-			break;
-		}
-		if (!slowest)
-			slowest = c;
+		if (!slowest[c->responding])
+			slowest[c->responding] = c;
+		n[c->responding]++;
 	}
-	if (slowest)
-		connection_drop(slowest);
+	c = slowest[n[true] > n[false]];
+	if (c)
+		connection_drop(c);
 }
 
 /* How many there are at the socket of @like, and how many of them from its origin. */
@@ -143,13 +148,23 @@ uint64_t connections_deadline(const struct connection *list)
 	return first;
 }
 
+/* Is there nothing to be read but the end of the stream? */
+static bool is_drained(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* To shut down what the other side has ended already changes nothing but that it is looked at. */
 static void notice_ends(struct connection *const *waiting, struct pollfd *polled, size_t n)
 {
 	if (poll(polled, n, 0) <= 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		if (!(polled[i].revents & POLLRDHUP))
+		/* While there is something to read it will be read, and with it what was told of
+		 * the end would be forgotten. */
+		if (!(polled[i].revents & POLLRDHUP) || !is_drained(polled[i].fd))
 			continue;
 		waiting[i]->ended = true;
 		shutdown(polled[i].fd, SHUT_RD);

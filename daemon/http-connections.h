@@ -28,8 +28,10 @@ struct connection {
 	struct connection_origin origin;
 	bool responding; /* else waiting for (the rest of) a request */
 	bool dropped;
-	bool ended;		/* the client has said all that it will say */
+	bool whole;		/* the request that was last begun has been read to its end */
+	bool ended;		/* all that the client says has been read, and its end told */
 	uint64_t deadline_usec; /* CLOCK_MONOTONIC */
+	const char *target_end; /* of the request, in libmicrohttpd's memory */
 	struct connection *prev, *next;
 };
 
@@ -42,8 +44,8 @@ void connection_drop(struct connection *c);
 /*
  * Makes room in @list for @fresh, which is not in it: of an origin that has its share, the slowest
  * client is dropped; at a full socket, the slowest of the origin that has most. The slowest is the
- * one that is waited for longest; only when all are being answered, the one that has been answered
- * longest.
+ * one that is waited for longest or, where more are being answered than waited for, the one that
+ * has been answered longest: neither the silent nor the deaf take the room of the others.
  */
 void connections_make_room(struct connection *list, const struct connection *fresh);
 

@@ -160,12 +160,19 @@ static enum MHD_Result send_body(struct http_reply *reply, struct MHD_Connection
 	return MHD_queue_response(connection, MHD_HTTP_OK, *cached);
 }
 
+enum MHD_Result http_reply_refuse(struct MHD_Connection *connection, const char *why)
+{
+	return send_text(connection, MHD_HTTP_BAD_REQUEST, NULL, "%s\n", why);
+}
+
 enum MHD_Result http_reply_send(struct http_reply *reply, struct MHD_Connection *connection,
 				const char *path, const char *method)
 {
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET, HEAD",
 				 "Only GET and HEAD are understood here.\n");
+	if (!path)
+		return http_reply_refuse(connection, "What is asked for has no path.");
 
 	if (strcmp(path, "/metrics") == 0) {
 		const char *accept = request_header(connection, MHD_HTTP_HEADER_ACCEPT);

@@ -9,7 +9,9 @@
 #include <utlist.h>
 
 #include "http-connections.h"
+#include "http-linger.h"
 #include "http-reply.h"
+#include "http-request.h"
 #include "listener.h"
 #include "pipewatch/util.h"
 
@@ -27,18 +29,20 @@
 /* Request line and headers, and the response's headers. */
 #define CONNECTION_MEMORY_BYTES 16384
 
-/* A longer request body is answered without being read. */
-#define IGNORED_BODY_BYTES_MAX 65536
-
-/* Without file descriptors or memory for another connection, accepting pauses. */
+/* Without file descriptors or memory for another connection accepting pauses, as it does where the
+ * listening socket has been broken by somebody: both would wake us at once, again and again. */
 #define ACCEPT_PAUSE_USEC 100000
 
 #define USEC_PER_MSEC 1000
+
+/* Each answer to pipelined requests is a timeout of zero: it must not be rounded up. */
+#define TIMER_ACCURACY_USEC 1
 
 struct endpoint {
 	struct http *http;
 	struct listener *listener;
 	sd_event_source *source;
+	uint64_t paused_until_usec; /* 0: accepting */
 	struct endpoint *prev, *next;
 };
 
@@ -50,8 +54,8 @@ struct http {
 	struct endpoint *endpoints;
 	struct connection *connections;
 	struct connection *accepting; /* handed to libmicrohttpd, not yet announced by it */
-	uint64_t paused_until_usec;   /* 0: accepting */
 	uint64_t request_usec, response_usec;
+	struct lingerers *lingerers;
 	struct http_reply *reply;
 };
 
@@ -63,18 +67,6 @@ static uint64_t now_usec(struct http *h)
 	return now;
 }
 
-/* Does the request announce a body that is too long to be read and thrown away? */
-static bool body_refused(struct MHD_Connection *connection)
-{
-	const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
-							 MHD_HTTP_HEADER_CONTENT_LENGTH);
-
-	if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
-					MHD_HTTP_HEADER_TRANSFER_ENCODING))
-		return true;
-	return length && strtoull(length, NULL, 10) > IGNORED_BODY_BYTES_MAX;
-}
-
 static struct connection *find_connection(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info;
@@ -83,21 +75,51 @@ static struct connection *find_connection(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
+/* A new wait begins: it is the latest of all. */
+static void set_deadline(struct http *h, struct connection *c, uint64_t usec)
+{
+	c->deadline_usec = now_usec(h) + usec;
+	DL_DELETE(h->connections, c);
+	DL_APPEND(h->connections, c);
+}
+
+/* Called with the first line of a request; what it returns is the context of the request. */
+static void *on_target(void *userdata, const char *target, struct MHD_Connection *connection)
+{
+	struct connection *c = find_connection(connection);
+
+	(void)userdata;
+
+	if (c) {
+		c->whole = false;
+		c->target_end = target ? target + strlen(target) : NULL;
+	}
+	return NULL;
+}
+
 /* Called with the headers, then with each piece of the body, then at the end of the request. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection,
-				  const char *path, const char *method, const char *version,
+				  const char *target, const char *method, const char *version,
 				  const char *upload_data, size_t *upload_data_size,
 				  void **request_context)
 {
 	struct connection *c = find_connection(connection);
 	struct http *h = userdata;
+	const char *fault = NULL;
 
-	(void)version;
 	(void)upload_data;
 
-	if (!*request_context && !body_refused(connection)) {
+	if (!*request_context) {
 		*request_context = h;
-		return MHD_YES;
+		fault = http_request_fault(connection, version);
+		/* The version follows the end of the target, unless a NUL in it was taken for that.
+		 */
+		if (c && c->target_end && c->target_end + 1 != version)
+			fault = "There is a NUL in the first line.";
+		if (!fault && !http_request_is_cut(connection))
+			return MHD_YES;
+	} else if (c && *upload_data_size == 0) {
+		c->whole = true;
 	}
 	if (*upload_data_size > 0) {
 		*upload_data_size = 0;
@@ -106,10 +128,12 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
 
 	if (c) {
 		c->responding = true;
-		c->deadline_usec = now_usec(h) + h->response_usec;
+		set_deadline(h, c, h->response_usec);
 	}
 	/* An answer before the end of the request closes the connection after it. */
-	return http_reply_send(h->reply, connection, path, method);
+	if (fault)
+		return http_reply_refuse(connection, fault);
+	return http_reply_send(h->reply, connection, http_request_path(target), method);
 }
 
 static void on_request_completed(void *userdata, struct MHD_Connection *connection,
@@ -124,9 +148,7 @@ static void on_request_completed(void *userdata, struct MHD_Connection *connecti
 	if (!c)
 		return;
 	c->responding = false;
-	c->deadline_usec = now_usec(h) + h->request_usec;
-	DL_DELETE(h->connections, c);
-	DL_APPEND(h->connections, c);
+	set_deadline(h, c, h->request_usec);
 }
 
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
@@ -149,6 +171,8 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 	*socket_context = NULL;
 	if (!c)
 		return;
+	if (!c->whole && !c->dropped)
+		lingerers_add(h->lingerers, c->fd, h->request_usec);
 	DL_DELETE(h->connections, c);
 	free(c);
 }
@@ -185,16 +209,23 @@ static void endpoint_add(struct endpoint *e, int fd, const struct sockaddr *sa, 
 	}
 }
 
-static void set_accepting(struct http *h, uint64_t paused_until_usec)
+static void endpoint_pause(struct endpoint *e, uint64_t until_usec)
 {
-	struct endpoint *e;
+	e->paused_until_usec = until_usec;
+	sd_event_source_set_enabled(e->source, until_usec ? SD_EVENT_OFF : SD_EVENT_ON);
+}
 
-	h->paused_until_usec = paused_until_usec;
-	DL_FOREACH(h->endpoints, e)
-	{
-		sd_event_source_set_enabled(e->source,
-					    paused_until_usec ? SD_EVENT_OFF : SD_EVENT_ON);
-	}
+/* Has accept(2) failed for a client that came and went, as accept(2) has it? */
+static bool is_of_client(int error)
+{
+	static const int errors[] = { ECONNABORTED, EINTR,	 EPERM,	      EPROTO,
+				      ENETDOWN,	    ENOPROTOOPT, EHOSTDOWN,   ENONET,
+				      EHOSTUNREACH, EOPNOTSUPP,	 ENETUNREACH, ETIMEDOUT };
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		if (errors[i] == error)
+			return true;
+	return false;
 }
 
 static int on_accept(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -218,12 +249,14 @@ static int on_accept(sd_event_source *source, int fd, uint32_t revents, void *us
 		}
 		if (errno == EAGAIN)
 			break;
+		if (is_of_client(errno))
+			continue;
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			lingerers_drop(h->lingerers);
 			connections_drop_slowest(h->connections);
-			set_accepting(h, now_usec(h) + ACCEPT_PAUSE_USEC);
-			break;
 		}
-		/* Else that client's connection failed before it was accepted. */
+		endpoint_pause(e, now_usec(h) + ACCEPT_PAUSE_USEC);
+		break;
 	}
 	run(h);
 	return 0;
@@ -247,12 +280,16 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct http *h = userdata;
 	uint64_t now = now_usec(h);
+	struct endpoint *e;
 
 	(void)source;
 	(void)usec;
 
-	if (h->paused_until_usec && h->paused_until_usec <= now)
-		set_accepting(h, 0);
+	DL_FOREACH(h->endpoints, e)
+	{
+		if (e->paused_until_usec && e->paused_until_usec <= now)
+			endpoint_pause(e, 0);
+	}
 	connections_drop_late(h->connections, now);
 	run(h);
 	return 0;
@@ -264,11 +301,15 @@ static int on_prepare(sd_event_source *source, void *userdata)
 	struct http *h = userdata;
 	uint64_t next = connections_deadline(h->connections);
 	MHD_UNSIGNED_LONG_LONG timeout_msec;
+	const struct endpoint *e;
 
 	(void)source;
 
-	if (h->paused_until_usec && h->paused_until_usec < next)
-		next = h->paused_until_usec;
+	DL_FOREACH(h->endpoints, e)
+	{
+		if (e->paused_until_usec && e->paused_until_usec < next)
+			next = e->paused_until_usec;
+	}
 	if (MHD_get_timeout(h->mhd, &timeout_msec) == MHD_YES) {
 		uint64_t mhd_next = now_usec(h) + timeout_msec * USEC_PER_MSEC;
 
@@ -313,8 +354,6 @@ static int endpoint_new(struct http *h, struct listener *listener, struct endpoi
 		return -ENOMEM;
 	e->http = h;
 	r = sd_event_add_io(h->event, &e->source, listener->fd, EPOLLIN, on_accept, e);
-	if (r >= 0 && h->paused_until_usec)
-		r = sd_event_source_set_enabled(e->source, SD_EVENT_OFF);
 	if (r < 0) {
 		endpoint_free(e);
 		return r;
@@ -432,6 +471,9 @@ int http_new(sd_event *event, snapshot_get_fn get, void *userdata, struct http *
 	if (!h)
 		return -ENOMEM;
 	h->event = sd_event_ref(event);
+	r = lingerers_new(event, &h->lingerers);
+	if (r < 0)
+		return r;
 	r = http_reply_new(get, userdata, &h->reply);
 	if (r < 0)
 		return r;
@@ -440,6 +482,8 @@ int http_new(sd_event *event, snapshot_get_fn get, void *userdata, struct http *
 	h->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
 				  on_request, h, MHD_OPTION_NOTIFY_COMPLETED, on_request_completed,
 				  h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+				  MHD_OPTION_URI_LOG_CALLBACK, on_target, h,
+				  MHD_OPTION_UNESCAPE_CALLBACK, http_request_unescape, NULL,
 				  MHD_OPTION_CONNECTION_LIMIT, (unsigned int)MHD_CONNECTIONS_MAX,
 				  MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				  (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_END);
@@ -452,7 +496,8 @@ int http_new(sd_event *event, snapshot_get_fn get, void *userdata, struct http *
 	r = sd_event_add_io(event, &h->io, info->epoll_fd, EPOLLIN, on_mhd, h);
 	if (r < 0)
 		return r;
-	r = sd_event_add_time(event, &h->timer, CLOCK_MONOTONIC, 0, USEC_PER_MSEC, on_timer, h);
+	r = sd_event_add_time(event, &h->timer, CLOCK_MONOTONIC, 0, TIMER_ACCURACY_USEC, on_timer,
+			      h);
 	if (r < 0)
 		return r;
 	r = sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
@@ -484,6 +529,7 @@ struct http *http_free(struct http *h)
 	/* Closes the connections, which leave the list. */
 	if (h->mhd)
 		MHD_stop_daemon(h->mhd);
+	lingerers_free(h->lingerers);
 	http_reply_free(h->reply);
 	sd_event_unref(h->event);
 	free(h);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* /proc as a process with strange mounts and cgroups has it: a unit is valid UTF-8, and not known
- * where it cannot be. The input is mountinfo, a NUL, and the cgroup file. */
+/* /proc as a process with strange mounts and cgroups has it: a unit is valid UTF-8, that of the
+ * path where that is known, and none where it cannot be. The input is mountinfo, a NUL, and the
+ * cgroup file. */
 #include "cgroups.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 #include "fuzz.h"
+#include "name.h"
 
 #define PID 7
 
@@ -57,6 +60,7 @@ static int removed_path(void *userdata, uint64_t id, char *ret, size_t size)
 
 	if (id % 2)
 		return -ENOENT;
+	FUZZ_CHECK(size == PATH_MAX);
 	snprintf(ret, size, "/%.*s", (int)in->size, (const char *)in->data);
 	return 0;
 }
@@ -82,6 +86,24 @@ static bool mounts_are_nowhere(const uint8_t *data, size_t size)
 	return true;
 }
 
+/* Nothing is mounted at the mount point, so that nobody but the programs knows a path; where the
+ * mount point is not known either, /proc is asked for the path of the process. */
+static void must_be_of_path(struct cgroups *c, uint64_t id, struct fuzz_input *in)
+{
+	char path[PATH_MAX], wanted[256];
+	const char *unit = cgroups_unit(c, id, PID, 6000000);
+	bool mounted = cgroups_known(c, 2);
+
+	FUZZ_CHECK(fuzz_is_utf8(unit));
+	FUZZ_CHECK(cgroups_known(c, id) == (mounted && id % 2 == 0));
+	if (!mounted)
+		return;
+	wanted[0] = '\0';
+	if (removed_path(in, id, path, sizeof(path)) == 0)
+		name_unit_from_cgroup(path, wanted, sizeof(wanted));
+	FUZZ_CHECK(strcmp(unit, wanted) == 0);
+}
+
 static void must_be_name(const char *unit)
 {
 	FUZZ_CHECK(fuzz_is_utf8(unit));
@@ -104,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must_be_name(cgroups_unit(c, 0, PID, 2000000));
 	must_be_name(cgroups_unit(c, 3, PID + 1, 4000000));
 	cgroups_set_paths(c, removed_path, &rest);
-	for (uint64_t id = 1; id < 5; id++)
-		must_be_name(cgroups_unit(c, id, PID, 6000000));
+	for (uint64_t id = 2; id < 6; id++)
+		must_be_of_path(c, id, &rest);
 	return 0;
 }

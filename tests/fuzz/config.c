@@ -40,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(c && again);
 	if (config_read(c, fuzz_file(&file, data, size, path), warned, &error) < 0) {
 		FUZZ_CHECK(strncmp(error.message, path, strlen(path)) == 0);
+		FUZZ_CHECK(error.message[strlen(path)] == ':');
 		FUZZ_CHECK(fuzz_is_line(error.message));
 		return 0;
 	}

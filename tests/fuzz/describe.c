@@ -110,8 +110,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_string(root, "state_reason", s->state_reason);
 	check_u64(root, "start_time_usec", s->start_time_usec);
 	check_string(get(root, "kernel"), "release", s->kernel_release);
+	FUZZ_CHECK(json_object_get_boolean(get(root, "counting")) == s->counting);
+	FUZZ_CHECK(json_object_get_boolean(get(root, "sampling")) == s->sampling);
+	FUZZ_CHECK(json_object_object_get_ex(root, "losses", NULL) == s->counting);
+	FUZZ_CHECK(json_object_object_get_ex(root, "groups", NULL) == (s->counting || s->sampling));
 	if (s->counting)
 		check_counted(s, root);
+	else
+		check_string(root, "counting_reason", s->counting_reason);
+	if (!s->sampling)
+		check_string(root, "sampling_reason", s->sampling_reason);
 	json_object_put(root);
 	return 0;
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes to the real server, in two pieces: whatever comes back is a sequence of well-formed
- * responses, the connection ends when the client has nothing more to say, and the next client is
- * served.
+ * Bytes to the real server, in two pieces: whatever comes back is a sequence of whole responses,
+ * the connection ends when the client has nothing more to say, with nothing left behind, and the
+ * next client is served. All of it happens in this process, at once: a server that has nothing to
+ * do before a time has come, waits in vain.
  */
 #include "http.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "fuzz.h"
 
-#define PATIENCE_SEC   20
+#define ENDLESS_USEC   (3600 * UINT64_C(1000000))
+#define TURNS_MAX      10000
 #define RESPONSE_BYTES (1 << 20)
 
 struct server {
@@ -55,6 +55,7 @@ static struct server *start(void)
 	snapshot_finish(server->snapshot);
 	FUZZ_CHECK(sd_event_new(&server->event) >= 0);
 	FUZZ_CHECK(http_new(server->event, get_snapshot, server, &server->http) >= 0);
+	http_set_timeouts(server->http, ENDLESS_USEC, ENDLESS_USEC);
 	FUZZ_CHECK(http_listen_fd(server->http, fd) >= 0);
 	http_set_ready(server->http, true);
 	return server;
@@ -71,23 +72,37 @@ static int client_connect(const struct server *server)
 	return fd;
 }
 
-static void turn(struct server *server, unsigned int times)
+/* Lets the server do all that it has to do now, which is soon done. */
+static void settle(struct server *server)
 {
-	for (unsigned int i = 0; i < times; i++)
-		FUZZ_CHECK(sd_event_run(server->event, 0) >= 0);
+	unsigned int turns = 0;
+	int r;
+
+	while ((r = sd_event_run(server->event, 0)) > 0)
+		FUZZ_CHECK(++turns < TURNS_MAX);
+	FUZZ_CHECK(r == 0);
 }
 
-/* Sends, ends the stream, and reads up to its other end. Closes @fd. */
-static char *converse(struct server *server, int fd, const void *data, size_t size, size_t pause,
-		      size_t *ret_size)
+/* The descriptor that would be the next one. */
+static int free_fd(void)
 {
-	char *text = calloc(1, RESPONSE_BYTES);
-	struct timespec began, now;
+	int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+
+	FUZZ_CHECK(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* Sends in two pieces, ends the stream, and reads up to its other end. Returns what came, which is
+ * good until the next call. */
+static const char *converse(struct server *server, const void *data, size_t size, size_t pause,
+			    size_t *ret_size)
+{
+	static char text[RESPONSE_BYTES];
+	int first_free = free_fd(), fd = client_connect(server);
 	size_t sent = 0, got = 0;
 	bool ended = false;
 
-	FUZZ_CHECK(text);
-	clock_gettime(CLOCK_MONOTONIC, &began);
 	for (;;) {
 		ssize_t n;
 
@@ -102,76 +117,92 @@ static char *converse(struct server *server, int fd, const void *data, size_t si
 			if (ended)
 				shutdown(fd, SHUT_WR);
 		}
-		turn(server, 4);
-		n = recv(fd, text + got, RESPONSE_BYTES - 1 - got, 0);
+		settle(server);
+		n = recv(fd, text + got, sizeof(text) - 1 - got, 0);
 		if (n > 0)
 			got += n;
-		else if (n == 0 || errno != EAGAIN)
+		else if (n == 0 || errno == ECONNRESET)
 			break;
-		FUZZ_CHECK(got < RESPONSE_BYTES - 1);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		FUZZ_CHECK(now.tv_sec - began.tv_sec < PATIENCE_SEC);
+		else
+			FUZZ_CHECK(errno == EAGAIN && !ended);
+		FUZZ_CHECK(got < sizeof(text) - 1);
 	}
 	close(fd);
+	settle(server);
+	FUZZ_CHECK(free_fd() == first_free);
+	text[got] = '\0';
 	*ret_size = got;
 	return text;
 }
 
-/* The value of a header line between @head and @end, which are good until then; NULL if none. */
-static const char *find_header(const char *head, const char *end, const char *name)
+/* Takes the head of a response, up to the empty line and with it, into a string of its own: what
+ * looks at strings under the sanitizer looks at all of them. Returns its length. */
+static size_t take_head(const char *text, const char *stop, char *ret, size_t size)
 {
-	for (const char *line = strstr(head, "\r\n"); line && line < end;
-	     line = strstr(line + 2, "\r\n"))
-		if (strncasecmp(line + 2, name, strlen(name)) == 0)
-			return line + 2 + strlen(name);
-	return NULL;
+	const char *end = memmem(text, stop - text, "\r\n\r\n", 4);
+	size_t length;
+
+	FUZZ_CHECK(end);
+	length = end + 4 - text;
+	FUZZ_CHECK(length < size);
+	memcpy(ret, text, length);
+	ret[length] = '\0';
+	return length;
 }
 
-static void check_responses(const char *text, size_t size)
+/* @heads: there may be answers to HEAD, which have no body. */
+static void check_responses(const char *text, size_t size, bool heads)
 {
-	static const int known[] = { 100, 200, 400, 404, 405, 411, 413,
-				     414, 417, 431, 500, 501, 503, 505 };
+	static const int known[] = { 100, 200, 400, 404, 405, 413, 414, 431, 505 };
+	static const char version[] = "HTTP/1.";
 	const char *stop = text + size;
 
 	while (text < stop) {
-		const char *end = strstr(text, "\r\n\r\n"), *length;
+		char head[2048];
+		const char *length;
+		size_t n_head = take_head(text, stop, head, sizeof(head)), n_body;
 		bool is_known = false;
 		int status, minor;
 
-		FUZZ_CHECK(end);
-		FUZZ_CHECK(sscanf(text, "HTTP/1.%1d %3d ", &minor, &status) == 2);
+		FUZZ_CHECK(sscanf(head, "HTTP/1.%1d %3d ", &minor, &status) == 2);
 		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 			is_known |= known[i] == status;
 		FUZZ_CHECK(is_known);
-		length = find_header(text, end, "Content-Length: ");
-		FUZZ_CHECK(length || status == 100);
-		text = end + 4;
-		/* HEAD was asked where none of it follows. */
-		if (length && text < stop && strncmp(text, "HTTP/1.", 7) != 0) {
-			FUZZ_CHECK(strtoul(length, NULL, 10) <= (size_t)(stop - text));
-			text += strtoul(length, NULL, 10);
-		}
+		length = strstr(head, "\r\nContent-Length: ");
+		FUZZ_CHECK(!length == (status == 100));
+		text += n_head;
+		if (!length)
+			continue;
+		n_body = strtoul(length + strlen("\r\nContent-Length: "), NULL, 10);
+		/* libmicrohttpd writes the head of its own answer to a bad Content-Length twice. */
+		if ((status == 400 || status == 413) && (size_t)(stop - text) >= n_head &&
+		    memcmp(text, head, n_head) == 0)
+			text += n_head;
+		if (heads && (text == stop || ((size_t)(stop - text) > strlen(version) &&
+					       memcmp(text, version, strlen(version)) == 0)))
+			continue;
+		FUZZ_CHECK(n_body <= (size_t)(stop - text));
+		text += n_body;
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char good[] = "GET /-/healthy HTTP/1.0\r\n\r\n";
+	static const char good[] = "GET /-/healthy HTTP/1.0\r\n\r\n", ok[] = "HTTP/1.1 200 OK\r\n",
+			  healthy[] = "\r\n\r\npipewatchd is healthy.\n";
 	static struct server *server;
-	_cleanup_(freep) char *answer = NULL, *good_answer = NULL;
 	size_t answer_size;
+	const char *answer;
 
 	if (!server)
 		server = start();
-	answer = converse(server, client_connect(server), data, size, size ? data[0] : 0,
-			  &answer_size);
-	check_responses(answer, answer_size);
+	answer = converse(server, data, size, size ? data[0] : 0, &answer_size);
+	check_responses(answer, answer_size, size > 0 && memmem(data, size, "HEAD ", 5));
 
-	good_answer = converse(server, client_connect(server), good, sizeof(good) - 1, 0,
-			       &answer_size);
-	check_responses(good_answer, answer_size);
-	FUZZ_CHECK(strncmp(good_answer, "HTTP/1.", 7) == 0);
-	FUZZ_CHECK(strstr(good_answer, " 200 OK\r\n"));
-	FUZZ_CHECK(strstr(good_answer, "\r\n\r\npipewatchd is healthy.\n"));
+	answer = converse(server, good, sizeof(good) - 1, 0, &answer_size);
+	check_responses(answer, answer_size, false);
+	FUZZ_CHECK(strncmp(answer, ok, strlen(ok)) == 0);
+	FUZZ_CHECK(answer_size > strlen(healthy));
+	FUZZ_CHECK(strcmp(answer + answer_size - strlen(healthy), healthy) == 0);
 	return 0;
 }

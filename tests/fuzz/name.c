@@ -58,13 +58,47 @@ static void render(const char *bytes, size_t n, size_t room)
 	FUZZ_CHECK(n_part == length || n_part + 4 >= room);
 }
 
+/* Is the name, or its first part, that of something in the path? */
+static bool is_in(const char *path, const char *name, size_t length)
+{
+	while (*path) {
+		size_t n = strcspn(path, "/");
+		char rendered[4 * NAME_MAX_BYTES + 1];
+
+		name_render(path, n, rendered, sizeof(rendered));
+		if (n > 0 && strncmp(rendered, name, length) == 0)
+			return true;
+		path += n + (path[n] == '/');
+	}
+	return false;
+}
+
+/* A service by any name, and below it whatever its processes made. */
+static void service(const char *bytes, const char *below)
+{
+	char path[3 * NAME_MAX_BYTES], wanted[4 * NAME_MAX_BYTES + 16], found[sizeof(wanted)];
+	int n = strcspn(bytes, "/");
+
+	if (n == 0 || strncmp(bytes, "user@", 5) == 0)
+		return;
+	snprintf(path, sizeof(path), "%.*s.service", n, bytes);
+	name_render(path, strlen(path), wanted, sizeof(wanted));
+	snprintf(path, sizeof(path), "/system.slice/%.*s.service/%s", n, bytes, below);
+	name_unit_from_cgroup(path, found, sizeof(found));
+	FUZZ_CHECK(strcmp(found, wanted) == 0);
+}
+
 static void unit(const char *path, size_t room)
 {
 	char whole[8 * NAME_MAX_BYTES + 2], part[sizeof(whole)];
+	const char *inner;
 	size_t length = name_unit_from_cgroup(path, whole, sizeof(whole)), n_part;
 
 	FUZZ_CHECK(length == strlen(whole));
 	FUZZ_CHECK(fuzz_is_utf8(whole));
+	FUZZ_CHECK(length == 0 || is_in(path, whole, strcspn(whole, "/")));
+	inner = strchr(whole, '/');
+	FUZZ_CHECK(!inner || is_in(path, inner + 1, strlen(inner + 1)));
 	room = 1 + room % sizeof(part);
 	n_part = name_unit_from_cgroup(path, part, room);
 	FUZZ_CHECK(n_part < room && n_part == strlen(part));
@@ -87,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(exact, bytes, n);
 	exact[n] = '\0';
 	unit(exact, room);
+	service(exact, exact);
 
 	exact = realloc(exact, n ?: 1);
 	FUZZ_CHECK(exact);

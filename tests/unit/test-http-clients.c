@@ -11,7 +11,6 @@ static void test_silent_clients_keep_nobody_out(void **state)
 {
 	struct server *s = *state;
 	unsigned int before = count_fds();
-	uint64_t began;
 	int silent[200];
 
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
@@ -20,11 +19,8 @@ static void test_silent_clients_keep_nobody_out(void **state)
 		if (i % 2)
 			send_all(silent[i], "GET /metr");
 	}
-	began = now_usec();
 	for (size_t i = 0; i < 20; i++)
 		assert_served(s, connect_tcp(s->port));
-	/* No waiting for a timeout of ten seconds. */
-	assert_true(now_usec() - began < 3000000);
 	/* Theirs, and of the 32 of ours for one address all but the one that the good ones used. */
 	await_fds(s, before + ARRAY_SIZE(silent) + 31);
 
@@ -66,46 +62,42 @@ static void test_an_address_has_its_share(void **state)
 	await_fds(s, before);
 }
 
-/* Who ends in the middle of a request is gone at once; who ends after it gets the answer. */
-static void test_the_end_of_a_stream_is_noticed(void **state)
+/* The same at a socket for both families, as systemd makes them: there every IPv4 address is one of
+ * IPv6, all in one network. */
+static void test_an_ipv4_address_has_its_share_of_ipv6(void **state)
 {
-	static const char *const cut[] = { "", "G", "GET /metr", "GET / HTTP/1.1\r\nHost: x\r\n",
-					   "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc" };
 	struct server *s = *state;
-	unsigned int before = count_fds();
-	uint64_t began = now_usec();
+	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT };
+	socklen_t size = sizeof(sa);
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), first, silent[50];
+	unsigned int before;
 
-	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
-		int closed = connect_tcp(s->port), half = connect_tcp(s->port);
-
-		send_all(closed, cut[i]);
-		close(closed);
-		send_all(half, cut[i]);
-		assert_int_equal(shutdown(half, SHUT_WR), 0);
-		{
-			RESPONSE r = receive(s, half);
-
-			assert_int_equal(r.status, 0);
-		}
-		await_fds(s, before);
+	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int)) < 0 ||
+	    bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
+		print_message("# skipped: no IPv6 on this host: %s\n", strerror(errno));
+		closep(&fd);
+		skip();
 	}
+	assert_int_equal(listen(fd, 1024), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &size), 0);
+	assert_int_equal(http_listen_fd(s->http, fd), 0);
+	before = count_fds();
+	first = connect_tcp_from(ntohs(sa.sin6_port), 1);
+	send_all(first, "GET /-/healthy HTTP/1.0\r\n");
+	await_fds(s, before + 2);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		silent[i] = connect_tcp_from(ntohs(sa.sin6_port), 2);
+		turn(s);
+	}
+	await_fds(s, before + 2 + ARRAY_SIZE(silent) + 32);
 	{
-		int fd = connect_tcp(s->port);
+		RESPONSE r = ask_fd(s, first, "\r\n");
 
-		send_all(fd, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"
-			     "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
-		assert_int_equal(shutdown(fd, SHUT_WR), 0);
-		{
-			RESPONSE r = receive(s, fd);
-
-			assert_int_equal(r.status, 200);
-			assert_contains(&r, "pipewatchd is healthy.\nHTTP/1.1 404");
-			assert_contains(&r, "/-/ready.\n");
-		}
+		assert_int_equal(r.status, 200);
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		close(silent[i]);
 	await_fds(s, before);
-	/* Far from the ten seconds that a request may take. */
-	assert_true(now_usec() - began < 5000000);
 }
 
 /* The same storm, and they come again as soon as they are dropped. */
@@ -149,6 +141,7 @@ static void test_served_after_a_full_house(void **state)
 		assert_int_equal(r.status, 0);
 	}
 	await_fds(s, before);
+	set_endless(s);
 	assert_served(s, connect_tcp(s->port));
 }
 
@@ -159,7 +152,7 @@ static void test_a_drip_of_bytes_ends(void **state)
 	uint64_t began = now_usec();
 	unsigned int sent = 0;
 
-	http_set_timeouts(s->http, 150000, 10000000);
+	http_set_timeouts(s->http, 150000, 100 * PATIENCE_USEC);
 	while (send(fd, "G", 1, MSG_NOSIGNAL) == 1) {
 		assert_true(now_usec() - began < PATIENCE_USEC);
 		turn(s);
@@ -181,6 +174,39 @@ static int ask_and_never_read(struct server *s)
 	return fd;
 }
 
+/* The deaf hold what is being answered, the silent what is waited for: neither lets the other, or
+ * us, drop one that does all that it should. */
+static void test_deaf_and_silent_clients_keep_nobody_out(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int deaf[40], silent[10][10];
+
+	snapshot_unref(s->snapshot);
+	s->snapshot = make_snapshot("long", 20000);
+	for (size_t i = 0; i < ARRAY_SIZE(deaf); i++) {
+		deaf[i] = ask_and_never_read(s);
+		for (size_t j = 0; j < 3; j++)
+			turn(s);
+	}
+	await_fds(s, before + ARRAY_SIZE(deaf) + 32);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		int good = connect_tcp(s->port);
+
+		for (size_t j = 0; j < ARRAY_SIZE(silent[i]); j++) {
+			silent[i][j] = connect_tcp(s->port);
+			turn(s);
+		}
+		assert_served(s, good);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(deaf); i++)
+		close(deaf[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(silent[i]); j++)
+			close(silent[i][j]);
+	await_fds(s, before);
+}
+
 static void test_a_client_that_never_reads_is_dropped(void **state)
 {
 	struct server *s = *state;
@@ -199,7 +225,7 @@ static void test_a_client_that_never_reads_is_dropped(void **state)
 	close(deaf);
 	await_fds(s, before);
 
-	http_set_timeouts(s->http, 10000000, 300000);
+	http_set_timeouts(s->http, 100 * PATIENCE_USEC, 300000);
 	deaf = ask_and_never_read(s);
 	/* Both ends are open, then only its own. */
 	await_fds(s, before + 2);
@@ -207,7 +233,7 @@ static void test_a_client_that_never_reads_is_dropped(void **state)
 	await_fds(s, before + 1);
 	close(deaf);
 	/* That one read nothing; this one only takes its time, on a busy machine. */
-	http_set_timeouts(s->http, HTTP_REQUEST_USEC, HTTP_RESPONSE_USEC);
+	set_endless(s);
 	{
 		RESPONSE r = ask(s, "GET /metrics", "");
 
@@ -294,11 +320,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SERVER_TEST(test_silent_clients_keep_nobody_out),
 		SERVER_TEST(test_an_address_has_its_share),
-		SERVER_TEST(test_the_end_of_a_stream_is_noticed),
+		SERVER_TEST(test_an_ipv4_address_has_its_share_of_ipv6),
 		SERVER_TEST(test_persistent_clients_keep_nobody_out),
 		SERVER_TEST(test_served_after_a_full_house),
 		SERVER_TEST(test_a_drip_of_bytes_ends),
 		SERVER_TEST(test_a_client_that_never_reads_is_dropped),
+		SERVER_TEST(test_deaf_and_silent_clients_keep_nobody_out),
 		SERVER_TEST(test_without_file_descriptors),
 		SERVER_TEST(test_idle_server_sleeps),
 		SERVER_TEST(test_freed_in_the_middle),

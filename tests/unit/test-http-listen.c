@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Addresses, Unix sockets, passed sockets, and their change at run time. */
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "http-server.h"
-
-static char *make_directory(void)
-{
-	char *path = strdup("/tmp/test-http-XXXXXX");
-
-	assert_non_null(path);
-	assert_non_null(mkdtemp(path));
-	return path;
-}
 
 static void test_unix_socket(void **state)
 {
@@ -114,12 +106,26 @@ static void test_addresses(void **state)
 	assert_int_equal(count_fds(), before);
 }
 
+/* A port that no address of this host has in use, and not one of those that the kernel gives to
+ * others at any moment. */
 static uint16_t free_port(void)
 {
-	uint16_t port;
+	for (unsigned int tries = 0; tries < 1000; tries++) {
+		uint16_t random, port;
+		struct sockaddr_in sa = { .sin_family = AF_INET };
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
 
-	close(listen_on_loopback(&port));
-	return port;
+		assert_true(fd >= 0);
+		assert_int_equal(getrandom(&random, sizeof(random), 0), sizeof(random));
+		port = 10000 + random % 20000;
+		sa.sin_port = htons(port);
+		r = bind(fd, (struct sockaddr *)&sa, sizeof(sa));
+		close(fd);
+		if (r == 0)
+			return port;
+	}
+	fail_msg("no port is free");
+	return 0;
 }
 
 static void test_both_families_on_one_port(void **state)
@@ -201,20 +207,69 @@ static void test_relisten(void **state)
 static void test_passed_sockets(void **state)
 {
 	struct server *s = *state;
-	int pipes[2], unbound, datagram;
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fds[8], wanted[ARRAY_SIZE(fds)] = { -ENOTSOCK, -ENOTSOCK, -ENOTSOCK, -EINVAL,
+						-EINVAL,   -EINVAL,   -EINVAL,	 -EINVAL };
+	unsigned int before = count_fds();
+	uint16_t port;
+	int fd;
 
-	assert_int_equal(pipe(pipes), 0);
-	assert_int_equal(http_listen_fd(s->http, pipes[0]), -ENOTSOCK);
-	unbound = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(http_listen_fd(s->http, unbound), -EINVAL);
-	datagram = socket(AF_INET, SOCK_DGRAM, 0);
-	assert_int_equal(http_listen_fd(s->http, datagram), -EINVAL);
+	/* A pipe, a file, then sockets that do not listen, and one that does, for packets. */
+	assert_int_equal(pipe(fds), 0);
+	fds[2] = open("/proc/self/stat", O_RDONLY);
+	fds[3] = socket(AF_INET, SOCK_STREAM, 0);
+	fds[4] = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds + 5), 0);
+	fds[7] = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	/* The kernel chooses a name. */
+	assert_int_equal(bind(fds[7], (struct sockaddr *)&sa, sizeof(sa_family_t)), 0);
+	assert_int_equal(listen(fds[7], 1), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		assert_true(fds[i] >= 0);
+		assert_int_equal(http_listen_fd(s->http, fds[i]), wanted[i]);
+		/* Not taken over: still ours to close. */
+		assert_int_equal(close(fds[i]), 0);
+	}
 	assert_int_equal(http_listen_fd(s->http, -1), -EBADF);
-	/* Not taken over: still ours to close. */
-	assert_int_equal(close(pipes[0]), 0);
-	assert_int_equal(close(pipes[1]), 0);
-	assert_int_equal(close(unbound), 0);
-	assert_int_equal(close(datagram), 0);
+	assert_int_equal(count_fds(), before);
+
+	/* Blocking, and to be inherited, as somebody may pass it; and twice. */
+	fd = listen_on_loopback(&port);
+	assert_int_equal(fcntl(fd, F_SETFD, 0), 0);
+	assert_int_equal(http_listen_fd(s->http, dup(fd)), 0);
+	assert_int_equal(http_listen_fd(s->http, fd), 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	for (size_t i = 0; i < 10; i++)
+		assert_served(s, connect_tcp(port));
+	assert_served(s, connect_tcp(s->port));
+}
+
+/* Somebody else has the same socket and ends it, as "ss -K" does: that costs next to nothing, and
+ * others are served. */
+static void test_a_socket_that_is_broken(void **state)
+{
+	struct server *s = *state;
+	struct sockaddr_in sa;
+	socklen_t size = sizeof(sa);
+	unsigned int turns = 0;
+	uint16_t port;
+	int fd = listen_on_loopback(&port), same = dup(fd);
+
+	assert_true(same >= 0);
+	assert_int_equal(http_listen_fd(s->http, fd), 0);
+	assert_served(s, connect_tcp(port));
+	assert_int_equal(shutdown(same, SHUT_RDWR), 0);
+	for (uint64_t end = now_usec() + 400000; now_usec() < end;)
+		turns += sd_event_run(s->event, STEP_USEC) > 0;
+	assert_in_range(turns, 1, 20);
+	assert_int_equal(connect_tcp(port), -ECONNREFUSED);
+	assert_served(s, connect_tcp(s->port));
+	/* It was not given up, in case it is mended; the kernel may give it another port. */
+	assert_int_equal(listen(same, 16), 0);
+	assert_int_equal(getsockname(same, (struct sockaddr *)&sa, &size), 0);
+	assert_served(s, connect_tcp(ntohs(sa.sin_port)));
+	close(same);
 }
 
 int main(void)
@@ -225,6 +280,7 @@ int main(void)
 		SERVER_TEST(test_both_families_on_one_port),
 		SERVER_TEST(test_relisten),
 		SERVER_TEST(test_passed_sockets),
+		SERVER_TEST(test_a_socket_that_is_broken),
 	};
 
 	return cmocka_run_group_tests_name("http-listen", tests, NULL, NULL);
