@@ -70,11 +70,19 @@ $(BUILD)/%/:
 
 # ---- BPF: one object for every kernel, and the skeleton that carries it ----
 
-BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+# What the compiler builds for, which need not be what it runs on.
+MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+# As libbpf calls it.
+BPF_ARCH_x86_64 := x86
+BPF_ARCH_aarch64 := arm64
+BPF_ARCH_powerpc64le := powerpc
+BPF_ARCH_riscv64 := riscv
+BPF_ARCH_s390x := s390
+BPF_ARCH := $(or $(BPF_ARCH_$(MACHINE)),$(MACHINE))
 # What is built does not depend on where: BTF holds the names of sources.
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
 	-ffile-prefix-map=$(CURDIR)=. \
-	$(addprefix -idirafter ,$(wildcard /usr/include/$(shell uname -m)-linux-gnu))
+	$(addprefix -idirafter ,$(wildcard /usr/include/$(MACHINE)-linux-gnu))
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.bpf.h include/pipewatch/*.h) | $(BUILD)/bpf/
 	$(call say,BPF,$@)
@@ -92,7 +100,8 @@ $(BUILD)/daemon/tracer.o: $(BUILD)/pipewatch.skel.h
 $(BUILD)/daemon/burst-pairs.o: $(BUILD)/burst.skel.h
 $(BUILD)/daemon/sampler.o: $(BUILD)/sampler.skel.h
 
-$(BUILD)/daemon/%.o: daemon/%.c | $(BUILD)/daemon/
+# The Makefile holds the version and the flags.
+$(BUILD)/daemon/%.o: daemon/%.c Makefile | $(BUILD)/daemon/
 	$(call say,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
@@ -106,7 +115,7 @@ $(BUILD)/pipewatchd: $(BUILD)/daemon/main.o $(LIBRARY)
 
 # ---- the client ----
 
-$(BUILD)/ctl/%.o: ctl/%.c | $(BUILD)/ctl/
+$(BUILD)/ctl/%.o: ctl/%.c Makefile | $(BUILD)/ctl/
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CTL_CFLAGS) -MMD -MP -c $< -o $@
 
@@ -181,11 +190,9 @@ $(BUILD)/tests/ctl/service: tests/ctl/service.c | $(BUILD)/tests/ctl/
 $(BUILD)/tests/load/occupy: LOAD_LIBS = $(shell $(PKG_CONFIG) --libs libbpf)
 LOADS := $(patsubst tests/load/%.c,$(BUILD)/tests/load/%,$(wildcard tests/load/*.c))
 
-$(BUILD)/tests/load/modes: tests/load/series.h tests/load/subject.h
-
 $(BUILD)/tests/load/%: tests/load/%.c | $(BUILD)/tests/load/
 	$(call say,TEST,$@)
-	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) $< -pthread -lm $(or $(LOAD_LIBS),-static) -o $@
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) -D_GNU_SOURCE $(CFLAGS) -MMD -MP $(LDFLAGS) $< -pthread -lm $(or $(LOAD_LIBS),-static) -o $@
 
 check-loads: $(LOADS)
 
@@ -267,4 +274,4 @@ clean:
 	$(Q)rm -rf $(BUILD)
 
 -include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/ctl/*.d $(BUILD)/tests/*.d $(BUILD)/tests/ctl/*.d \
-	$(BUILD)/tests/fuzz/*.d $(BUILD)/bench/*.d)
+	$(BUILD)/tests/fuzz/*.d $(BUILD)/tests/load/*.d $(BUILD)/bench/*.d)

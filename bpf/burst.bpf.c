@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: (GPL-2.0-or-later OR BSD-2-Clause)
 /*
  * Times the functions that update a pipe's times, with a program at the entry and one at the exit
- * of each. Of every pair the clock is read last in the one and first in the other, so that nothing
- * else of them is in what they measure, and all pairs are of one shape there, so that what they do
- * measure of themselves is the same and can be calibrated on a function that does nothing. That is
- * why what is specific to a pair is in functions that are not inlined.
+ * of each. The first reads the clock as its last act and the second as its first, so that little of
+ * the programs themselves is measured. Around those two readings all pairs have the same
+ * instructions: what they do measure of themselves is the same for all, and is calibrated on a
+ * function that does nothing. This is why everything specific to a pair is in functions that are
+ * not inlined.
  */
 #include "kernel.bpf.h"
 
@@ -14,13 +15,10 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define S_IFMT	0170000
-#define S_IFIFO 0010000
-
 const volatile __u32 own_tgid;
 
-/* Attaching and detaching take long. Set only while all is attached, so that no call is timed with
- * a part of it. */
+/* Set only while everything is attached, which takes a while: no call must be timed with only some
+ * of the programs in place. */
 __u32 window_open;
 
 struct {
@@ -121,8 +119,8 @@ static __always_inline void call_end(enum burst_call call, __u64 now_ns)
 	histogram_add(&histograms[span], now_ns - cpu->start_ns);
 }
 
-/* Also what would be a part is called everywhere in the kernel: within a call that is being timed
- * only. */
+/* The functions that are parts are called all over the kernel: only calls within a call that is
+ * being timed are looked at. */
 static __always_inline __u64 *part_begin(enum burst_hook hook)
 {
 	struct burst_cpu *cpu = this_cpu();
@@ -169,13 +167,9 @@ static __noinline __u64 *cmtime_begin(__u64 *ctx)
 	return pipe_begin(BURST_CMTIME, file->f_inode);
 }
 
-/* The sixth argument since 40a100d3adc1 ("fsnotify: pass dir and inode arguments to
- * fsnotify()", 5.9). */
 static __noinline __u64 *fsnotify_begin(__u64 *ctx)
 {
-	struct inode *inode = (void *)ctx[5];
-
-	return pipe_begin(BURST_FSNOTIFY, inode);
+	return pipe_begin(BURST_FSNOTIFY, fsnotify_inode(ctx));
 }
 
 static __noinline __u64 *empty_begin(__u64 *ctx)
@@ -236,19 +230,20 @@ PAIR(mount)
 PAIR(mount_file)
 PAIR(inode)
 PAIR(generic)
-/* Calibration: a pair on a function that does nothing, one within another, and that other. */
+/* For calibration: a pair on a function that does nothing, a pair within another, and that other.
+ */
 PAIR(empty)
 PAIR(inner)
 
-/* The other: it calls the inner one. Of the same shape as empty, but another program, as each has
- * one function. */
+/* The function around the inner one. These programs are the same as those on the empty one, but a
+ * program can only be attached to one function. */
 #define outer_begin empty_begin
 #define outer_end   empty_end
 PAIR(outer)
 
 struct burst_clock clock_times;
 
-/* Reading the number of the memory node is one instruction, and no kernel inlines the call into the
+/* Reading the number of the NUMA node is one instruction, and no kernel inlines the call into the
  * program. */
 SEC("raw_tp")
 int clock(void *ctx)

@@ -6,6 +6,7 @@
  * identity of a slot true.
  */
 #include "kernel.bpf.h"
+#include "size.bpf.h"
 #include "slot.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -15,9 +16,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u64 wake_at_exited = WIRE_SLOTS / 16; /* exited slots that wake the collector */
 
 /*
- * The one mount of pipefs, learnt from the first anonymous pipe seen, which never goes away. NULL
- * sends every operation the slow way, where it is seen whether operations are counted at all: the
- * fast way has no instruction for that.
+ * The only mount of pipefs, learnt from the first anonymous pipe seen; it never goes away. While
+ * this is NULL every operation takes the slow path, which checks whether operations are counted at
+ * all: the fast path has no instruction to spare for that.
  */
 struct vfsmount *pipe_mount;
 
@@ -27,7 +28,7 @@ struct {
 	__uint(max_entries, 4096);
 } wake SEC(".maps");
 
-/* Names, which may be forgotten; counts never go where they may. */
+/* Names may be evicted. Counts never go into a map that evicts. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, WIRE_CGROUPS);
@@ -35,41 +36,16 @@ struct {
 	__type(value, char[WIRE_CGROUP_PATH_MAX]);
 } cgroup_paths SEC(".maps");
 
-/* Too large for the stack. Tasks that make cgroups hold cgroup_mutex, so one of it is enough. */
+/* Too large for the stack. A task that makes a cgroup holds cgroup_mutex, so one buffer is enough.
+ */
 static char cgroup_path[WIRE_CGROUP_PATH_MAX];
-
-/* A byte offset into wire_counts.sizes: four times floor(log2(n)). */
-#define L2(n)  4 * (n), 4 * (n)
-#define L4(n)  L2(n), L2(n)
-#define L8(n)  L4(n), L4(n)
-#define L16(n) L8(n), L8(n)
-#define L32(n) L16(n), L16(n)
-#define L64(n) L32(n), L32(n)
-static const __u8 size_offset[256] = {
-	0, 0, L2(1), L4(2), L8(3), L16(4), L32(5), L64(6), L64(7), L64(7),
-};
-#define SIZE_OFFSET_MAX (4 * (WIRE_SIZE_CLASSES - 1))
-
-static __always_inline __u32 *size_class(struct wire_counts *counts, __u64 length)
-{
-	__u64 offset;
-
-	if (likely(length < 256))
-		offset = size_offset[length];
-	else if (length < 32768)
-		offset = 4 * 8 + size_offset[(length >> 8) & 255];
-	else
-		offset = SIZE_OFFSET_MAX;
-	return (void *)counts->sizes + (offset & SIZE_OFFSET_MAX);
-}
 
 static __always_inline void slot_add(struct wire_slot *slot, struct file *file, __u64 length,
 				     enum wire_direction direction)
 {
 	struct wire_counts *counts = &slot->counts[direction];
 
-	/* First, since after the rest the slot's address would have to be kept in one more
-	 * register. */
+	/* First, since later on the slot's address would have to be kept in one more register. */
 	if (direction == WIRE_READ && unlikely(file->f_flags & O_NOATIME))
 		slot->noatime_reads++;
 	counts->bytes += length;
@@ -135,14 +111,6 @@ static __noinline int write_slow(__u64 *ctx)
 	return account_slow(ctx, WIRE_WRITE);
 }
 
-/* Five instructions less than from bpf_get_current_pid_tgid(), which 5.10 has to do with. */
-static __always_inline __u32 current_tid(void)
-{
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
-		return bpf_get_current_task_btf()->pid;
-	return bpf_get_current_pid_tgid();
-}
-
 /* ctx: the kiocb, the iov_iter, the result. Anything not positive has moved nothing and updated
  * nothing. */
 static __always_inline int account(__u64 *ctx, enum wire_direction direction)
@@ -196,7 +164,7 @@ static __noinline void slot_retire(struct wire_slot *slot, __u32 flags)
 	__u32 token = 0;
 
 	slot->flags = flags;
-	slot->key |= WIRE_KEY_EXITED;
+	store_release(&slot->key, slot->key | WIRE_KEY_EXITED);
 	__sync_fetch_and_add(&shared.exited, 1);
 	if (shared.exited - shared.reaped < wake_at_exited || shared.wake_pending)
 		return;
@@ -235,7 +203,7 @@ static __always_inline void thread_forget(__u32 key, struct task_struct *task)
 {
 	struct wire_slot *slot = slot_find(key);
 
-	/* The id may belong to another one by now. */
+	/* The id may belong to another thread by now. */
 	if (!slot || slot->tgid != (__u32)task->tgid ||
 	    (task->pid == task->tgid && slot->start_boottime != task->start_boottime))
 		return;
@@ -243,10 +211,9 @@ static __always_inline void thread_forget(__u32 key, struct task_struct *task)
 }
 
 /*
- * A second chance. Where tasks can be preempted inside a program, the kernel skips its runs by
- * other tasks on that CPU meanwhile, process_exit's included. This one runs in a softirq, where
- * nothing is preempted. By now the task has no cgroup any more: the slot's identity stays as it
- * was.
+ * A second chance: while a task is preempted inside a program, the kernel skips that program for
+ * other tasks on the same CPU, process_exit among them. This one runs in a softirq, where nothing
+ * is preempted. The task has left its cgroup by now, so the slot keeps the identity that it has.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(process_free, struct task_struct *task)
@@ -258,8 +225,8 @@ int BPF_PROG(process_free, struct task_struct *task)
 	return 0;
 }
 
-/* exec by another thread than the main one gives that thread the main one's id: its slots are not
- * found any more. */
+/* A thread other than the main one that calls exec gets the main one's id, and the slots of its old
+ * id would not be found any more. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, int old_tid)
 {
@@ -276,7 +243,7 @@ static __always_inline void thread_rename(__u32 key, struct task_struct *task, c
 
 	if (!slot)
 		return;
-	/* Of a process that ended unnoticed, and whose id this one has got. */
+	/* It is that of a process that ended unnoticed, whose id has been reused. */
 	if (slot->start_boottime != task->start_boottime)
 		slot_retire(slot, WIRE_SLOT_PROCESS_EXITED);
 	else

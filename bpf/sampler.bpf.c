@@ -20,9 +20,9 @@ const volatile __u64 longest_ns; /* between samples; anything above is a pause o
 const volatile struct sampler_ranges classes[SAMPLER_CLASSES];
 
 /*
- * A function's entry, up to where the call of a BPF trampoline returns to. Body code is not called
- * from there, so a frame in it that has no other frame of the same function below is a BPF
- * program's that observes the function.
+ * The first bytes of a function, up to where its call of a BPF trampoline returns to. The function
+ * itself calls nothing from there, so a frame within them, with no other frame of the same function
+ * below it, is that of a BPF program which observes the function.
  */
 #if defined(__TARGET_ARCH_x86)
 #define ENTRY_BYTES 9 /* endbr64, call */
@@ -63,8 +63,8 @@ struct frames {
 };
 
 /*
- * n is read from the map each time round, on purpose: to the verifier all ways out of the loop then
- * look alike, and it follows only one of them.
+ * n is read from the map in every iteration on purpose: this way all exits from the loop look alike
+ * to the verifier, and it follows only one of them.
  */
 static __always_inline struct frames classify(struct stack *stack, enum sampler_class class)
 {
@@ -96,62 +96,25 @@ static __always_inline struct frames classify(struct stack *stack, enum sampler_
 /* Does the innermost of these frames belong to the function itself, not to one that observes it? */
 static __always_inline int innermost_is_body(struct frames f)
 {
-	return f.whole & -f.whole & ~f.entry;
+	return (f.whole & -f.whole & ~f.entry) != 0;
 }
 
 #if defined(__TARGET_ARCH_x86)
 
-struct fdtable {
-	unsigned int max_fds;
-	struct file **fd;
-} __attribute__((preserve_access_index));
-
-struct files_struct {
-	struct fdtable *fdt;
-} __attribute__((preserve_access_index));
-
-struct task_struct___files {
-	void *stack;
-	struct files_struct *files;
-} __attribute__((preserve_access_index));
-
-struct pt_regs___syscall {
-	unsigned long di;
-	unsigned long orig_ax;
-} __attribute__((preserve_access_index));
-
-enum bpf_func_id___task_pt_regs { BPF_FUNC_task_pt_regs___task_pt_regs = 175 };
-
-#define THREAD_SIZE    16384
 #define SYSCALL_READ   0
 #define SYSCALL_WRITE  1
 #define SYSCALL_READV  19
 #define SYSCALL_WRITEV 20
-#define MODE_FORMAT    0170000
-#define MODE_FIFO      0010000
-
-/* Where the user's registers are, with the number of the system call and its arguments. */
-static __always_inline void *user_registers(void)
-{
-	struct task_struct___files *task;
-
-	if (bpf_core_enum_value_exists(enum bpf_func_id___task_pt_regs,
-				       BPF_FUNC_task_pt_regs___task_pt_regs))
-		return (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	/* Kernels before 5.15, all of which have them at the very top of the stack. */
-	task = (void *)bpf_get_current_task();
-	return BPF_CORE_READ(task, stack) + THREAD_SIZE - bpf_core_type_size(struct pt_regs);
-}
 
 /*
- * Of the system call read, write, readv or writev of a pipe, the update that fsnotify is for it, as
- * a bit; 0: it is none of these. fsnotify runs when the pipe's own function has returned and left
- * nothing on the stack, but the file descriptor is still in the user's registers.
+ * Which update fsnotify is, as a bit, when it runs for a read, write, readv or writev of a pipe; 0
+ * for anything else. By then the pipe's own function has returned and left nothing on the stack,
+ * but the file descriptor is still in the registers that the system call was entered with.
  */
 static __always_inline __u32 notified_by_syscall(void)
 {
-	struct task_struct___files *task = (void *)bpf_get_current_task();
-	struct pt_regs___syscall *registers = user_registers();
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct pt_regs___x86 *registers = user_registers();
 	__u64 number = BPF_CORE_READ(registers, orig_ax);
 	__u32 fd = BPF_CORE_READ(registers, di);
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
@@ -166,7 +129,7 @@ static __always_inline __u32 notified_by_syscall(void)
 	files = BPF_CORE_READ(table, fd);
 	bpf_probe_read_kernel(&file, sizeof(file), &files[fd]);
 	inode = BPF_CORE_READ(file, f_inode);
-	if ((BPF_CORE_READ(inode, i_mode) & MODE_FORMAT) != MODE_FIFO)
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFIFO)
 		return 0;
 	if (BPF_CORE_READ(inode, i_sb, s_magic) == PIPEFS_MAGIC)
 		return 1 << SAMPLER_UPDATE_FSNOTIFY_ANONYMOUS;
@@ -219,8 +182,8 @@ static __always_inline void account(struct sampler_cpu *cpu, __u32 tgid, __u64 n
 	sums_add(&entry->sums, ns, updates);
 }
 
-/* Is the update's function called by the pipe's? Other files' times are updated under it too, by
- * page faults on mappings. */
+/* Is the update's function called by the pipe's? The times of other files are updated under it too,
+ * by page faults on mapped files. */
 static __always_inline __u32 called_by(struct frames update, struct frames pipe)
 {
 	return (update.whole & (pipe.whole & ~pipe.entry) >> 1) != 0;
@@ -233,7 +196,7 @@ int sample(struct bpf_perf_event_data *ctx)
 	struct sampler_cpu *cpu = bpf_map_lookup_elem(&cpus, &id);
 	struct stack *stack = bpf_map_lookup_elem(&stacks, &zero);
 	struct frames pipe, atime, cmtime;
-	__u32 notified;
+	__u32 updates;
 	__u64 now = bpf_ktime_get_ns(), ns;
 	long bytes;
 
@@ -258,9 +221,9 @@ int sample(struct bpf_perf_event_data *ctx)
 		if (!classify(stack, SAMPLER_FSNOTIFY).whole ||
 		    classify(stack, SAMPLER_SOFTIRQ).whole)
 			return 0;
-		notified = notified_by_syscall();
-		if (notified)
-			account(cpu, tgid, ns, notified);
+		updates = notified_by_syscall();
+		if (updates)
+			account(cpu, tgid, ns, updates);
 		return 0;
 	}
 	if (!innermost_is_body(pipe) || classify(stack, SAMPLER_SOFTIRQ).whole)
@@ -270,8 +233,8 @@ int sample(struct bpf_perf_event_data *ctx)
 	if ((atime.whole && !innermost_is_body(atime)) ||
 	    (cmtime.whole && !innermost_is_body(cmtime)))
 		return 0;
-	account(cpu, tgid, ns,
-		called_by(atime, pipe) << SAMPLER_UPDATE_ATIME | called_by(cmtime, pipe)
-									 << SAMPLER_UPDATE_CMTIME);
+	updates = called_by(atime, pipe) << SAMPLER_UPDATE_ATIME;
+	updates |= called_by(cmtime, pipe) << SAMPLER_UPDATE_CMTIME;
+	account(cpu, tgid, ns, updates);
 	return 0;
 }

@@ -71,7 +71,7 @@ static __noinline struct wire_slot *slot_claim(__u32 key)
 		slot->tgid = bpf_get_current_pid_tgid() >> 32;
 		slot->start_boottime = BPF_CORE_READ(task, group_leader, start_boottime);
 		slot_identify(slot, task);
-		slot->key = key;
+		store_release(&slot->key, key);
 		__sync_fetch_and_add(&shared.claimed, 1);
 		return slot;
 	}

@@ -9,14 +9,14 @@
 #include "util.h"
 
 /*
- * The wrapper of a FIFO's write is taken to cost what that of a read does, but the latter also
- * looks for O_NOATIME, a few of its instructions.
+ * The wrapper of a FIFO's write is taken to cost the same as that of a read, although the latter
+ * also checks for O_NOATIME, which is a few of its instructions.
  */
 #define WRAPPER_DOUBT 0.25
 
 /*
- * Where code and data happen to lie in caches moves each operation a little, in all rounds alike:
- * this share of it, as the spread between processes is.
+ * Where code and data happen to lie in caches changes the time of each operation a little, in the
+ * same way in all rounds: by this share of it, which is the spread between processes.
  */
 #define PLACEMENT_DOUBT 0.006
 
@@ -34,7 +34,7 @@ static double operation_ns(const struct data *d, const struct round_part *p)
 	return (p->ns - d->clock_ns) / ROUND_OPERATIONS;
 }
 
-/* Of the variant with O_NOATIME and the one without. NULL: not a good one. */
+/* The reads, or the writes, of a variant in a round; NULL when they are not to be used. */
 static const struct round_part *good_read(const struct data *d, size_t round, enum pipe_kind kind,
 					  bool noatime)
 {

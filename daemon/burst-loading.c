@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
+
+#include "clock.h"
 
 struct burst_loading {
 	pthread_t thread;
@@ -22,11 +23,8 @@ static void *loading_run(void *userdata)
 {
 	struct burst_loading *l = userdata;
 
-	struct timespec cpu;
-
 	l->result = burst_new(l->directories, &l->stop, l->reason, sizeof(l->reason), &l->burst);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-	l->cpu_seconds = cpu.tv_sec + cpu.tv_nsec * 1e-9;
+	l->cpu_seconds = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 	atomic_store(&l->done, true);
 	return NULL;
 }
@@ -59,8 +57,7 @@ int burst_loading_result(struct burst_loading *l, char *ret_reason, size_t size,
 	if (!atomic_load(&l->done))
 		return -EAGAIN;
 	if (l->result < 0) {
-		strncpy(ret_reason, l->reason, size - 1);
-		ret_reason[size - 1] = '\0';
+		snprintf(ret_reason, size, "%s", l->reason);
 		return l->result;
 	}
 	*ret_burst = l->burst;

@@ -11,35 +11,31 @@
 #include <bpf/btf.h>
 
 #include "burst.skel.h"
+#include "kernel.h"
 #include "util.h"
 
 #define LOG_BYTES 4096
 
-/* The kernel's own error number for what it does not support here; it has no name in user space. */
-#define KERNEL_ENOTSUPP 524
-
-/* Candidates, NULL-terminated; programs NAME_entry and NAME_exit. */
+/* Programs NAME_entry and NAME_exit, and the function that they are attached to. */
 static const struct {
 	const char *name;
-	const char *functions[3];
-} candidates[PAIRS] = {
-	/* 3e15dcf77b23 ("fs: rename __mnt_{want,drop}_write*() helpers", 6.7) */
-	[PAIR_MOUNT] = { "mount", { "mnt_get_write_access", "__mnt_want_write" } },
-	[PAIR_MOUNT_FILE] = { "mount_file",
-			      { "mnt_get_write_access_file", "__mnt_want_write_file" } },
-	[PAIR_INODE] = { "inode", { "inode_update_time" } },
-	[PAIR_GENERIC] = { "generic", { "generic_update_time" } },
-	[PAIR_ATIME] = { "atime", { "touch_atime" } },
-	[PAIR_CMTIME] = { "cmtime", { "file_update_time" } },
-	[PAIR_FSNOTIFY] = { "fsnotify", { "fsnotify" } },
-	[PAIR_EMPTY] = { "empty", { "bpf_fentry_test1" } },
-	[PAIR_INNER] = { "inner", { "bpf_fentry_test2" } },
-	[PAIR_OUTER] = { "outer", { "bpf_prog_test_run_tracing" } },
+	enum kernel_function function;
+} programs[PAIRS] = {
+	[PAIR_MOUNT] = { "mount", KERNEL_MOUNT_WRITE_ACCESS },
+	[PAIR_MOUNT_FILE] = { "mount_file", KERNEL_MOUNT_WRITE_ACCESS_FILE },
+	[PAIR_INODE] = { "inode", KERNEL_INODE_UPDATE_TIME },
+	[PAIR_GENERIC] = { "generic", KERNEL_GENERIC_UPDATE_TIME },
+	[PAIR_ATIME] = { "atime", KERNEL_TOUCH_ATIME },
+	[PAIR_CMTIME] = { "cmtime", KERNEL_FILE_UPDATE_TIME },
+	[PAIR_FSNOTIFY] = { "fsnotify", KERNEL_FSNOTIFY },
+	[PAIR_EMPTY] = { "empty", KERNEL_EMPTY },
+	[PAIR_INNER] = { "inner", KERNEL_EMPTY_INNER },
+	[PAIR_OUTER] = { "outer", KERNEL_EMPTY_OUTER },
 };
 
 struct pair {
 	const char *function;
-	char *reason; /* a sentence, when it is not to be had; else empty */
+	char *reason; /* a sentence when it cannot be used, else empty */
 	struct bpf_program *entry, *exit;
 	struct bpf_link *entry_link, *exit_link;
 	bool used;					/* has been attached since it was loaded */
@@ -82,14 +78,6 @@ static bool pair_usable(const struct pair *pair)
 	return !pair->reason[0];
 }
 
-static int silence(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	(void)level;
-	(void)format;
-	(void)arguments;
-	return 0;
-}
-
 static int functions_choose(struct burst_pairs *p)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -97,12 +85,10 @@ static int functions_choose(struct burst_pairs *p)
 	if (!btf)
 		return -errno;
 	for (int i = 0; i < PAIRS; i++) {
-		const char *const *function = candidates[i].functions;
+		const char *function = kernel_function_find(btf, programs[i].function);
 
-		while (*function && btf__find_by_name_kind(btf, *function, BTF_KIND_FUNC) <= 0)
-			function++;
-		p->pairs[i].function = *function ?: candidates[i].functions[0];
-		if (!*function)
+		p->pairs[i].function = function ?: kernel_function_names(programs[i].function)[0];
+		if (!function)
 			burst_pairs_exclude(p, i, "This kernel's BTF has no %s.",
 					    p->pairs[i].function);
 	}
@@ -117,7 +103,7 @@ static int program_prepare(struct burst_pairs *p, enum burst_pair i, const char 
 	char name[32];
 	int r;
 
-	snprintf(name, sizeof(name), "%s_%s", candidates[i].name, end);
+	snprintf(name, sizeof(name), "%s_%s", programs[i].name, end);
 	program = bpf_object__find_program_by_name(p->skeleton->obj, name);
 	if (!program)
 		return -ENOENT;
@@ -132,8 +118,8 @@ static int program_prepare(struct burst_pairs *p, enum burst_pair i, const char 
 	return 0;
 }
 
-/* An object that is loaded, or failed to, cannot be loaded again: so this opens another, with the
- * old one's memory. */
+/* Opens another object that shares the old one's maps: an object that was loaded, or failed to
+ * load, cannot be loaded again. */
 static int skeleton_open(struct burst_pairs *p)
 {
 	struct burst_bpf *old = p->skeleton;
@@ -210,8 +196,6 @@ int burst_pairs_new(struct burst_pairs **ret_pairs)
 	}
 	for (int i = 0; i < PAIRS; i++)
 		p->pairs[i].reason = p->reasons[i];
-	/* What libbpf would print is in our messages. */
-	libbpf_set_print(silence);
 	p->own_tgid = (uint32_t)getpid();
 	p->n_cpus = libbpf_num_possible_cpus();
 	if (p->n_cpus < 0)
@@ -255,7 +239,7 @@ static int link_attach(const struct bpf_program *program, struct bpf_link **ret_
 	return 0;
 }
 
-/* The exit first: one without an entry does nothing. */
+/* The exit first: without the entry it does nothing. */
 static int pair_attach(struct pair *pair)
 {
 	int r;
@@ -275,8 +259,7 @@ int burst_pairs_attach(struct burst_pairs *p, enum burst_pair i)
 
 	if (!pair->used || !p->attached_once)
 		r = pair_attach(pair);
-	/* f3a95075549e ("bpf: Allow trampoline re-attach for tracing and lsm programs", 5.13) */
-	if (r == -ENOENT && pair->used) {
+	if (pair->used && kernel_attaches_once(r)) {
 		p->attached_once = true;
 		r = skeleton_load(p);
 		if (r >= 0)
@@ -285,8 +268,7 @@ int burst_pairs_attach(struct burst_pairs *p, enum burst_pair i)
 	pair->used = true;
 	if (r >= 0)
 		return 0;
-	/* 473e3150e30a ("bpf, x86: allow function arguments up to 12 for TRACING", 6.6) */
-	if (r == -KERNEL_ENOTSUPP)
+	if (kernel_lacks_arguments(r))
 		burst_pairs_exclude(p, i, "%s has more arguments than this kernel can trace.",
 				    pair->function);
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The BPF programs that time functions: a pair for each function, at its entry and at its exit. The
- * only module that knows their skeleton.
+ * The BPF programs that time functions: a pair for each function, one at its entry and one at its
+ * exit. The only module that knows their skeleton.
  */
 #ifndef PIPEWATCH_BURST_PAIRS_H
 #define PIPEWATCH_BURST_PAIRS_H
@@ -12,7 +12,7 @@
 #include "histogram.h"
 #include "pipewatch/burst-wire.h"
 
-/* In the order of attaching: what is within a call has to be seen from its first timing on. */
+/* In the order of attaching: the parts of a call must be seen from the first call that is timed. */
 enum burst_pair {
 	PAIR_MOUNT,
 	PAIR_MOUNT_FILE,
@@ -29,7 +29,7 @@ enum burst_pair {
 };
 
 struct burst_times {
-	uint64_t switched;			 /* calls not taken: a context switch inside */
+	uint64_t switched; /* calls left out because of a context switch inside */
 	uint64_t hits[BURST_CALLS][BURST_HOOKS]; /* which parts were called in which calls */
 	struct histogram histograms[BURST_OWNERS][BURST_PIPES][BURST_CALLS][BURST_SPANS];
 };
@@ -46,33 +46,32 @@ static inline void burst_pairs_freep(struct burst_pairs **p)
 	burst_pairs_free(*p);
 }
 
-/* Why a pair cannot be used, a sentence; "": it can. One that failed, or was excluded, stays so. */
+/* Why a pair cannot be used, as a sentence; "" when it can. A pair that failed or was excluded
+ * stays unusable. */
 const char *burst_pairs_reason(const struct burst_pairs *p, enum burst_pair pair);
 const char *burst_pairs_function(const struct burst_pairs *p, enum burst_pair pair);
 __attribute__((format(printf, 3, 4))) void
 burst_pairs_exclude(struct burst_pairs *p, enum burst_pair pair, const char *format, ...);
 
-/* Attaches a pair that can be used. Returns 0; or -errno, and the reason is noted. Takes a few 10
- * ms. */
+/* Attaches a usable pair, which takes some tens of milliseconds. Returns 0, or -errno having noted
+ * the reason. */
 int burst_pairs_attach(struct burst_pairs *p, enum burst_pair pair);
 void burst_pairs_detach_all(struct burst_pairs *p);
 
-/* Nothing is timed but in an open window. This and the reasons are shared with processes forked
- * after burst_pairs_new(). */
+/* Calls are timed only while the window is open. This and the reasons are shared with processes
+ * forked after burst_pairs_new(). */
 void burst_pairs_set_open(struct burst_pairs *p, bool open);
 bool burst_pairs_is_open(const struct burst_pairs *p);
 
 /*
- * For a process forked after burst_pairs_new(). The first closes all file descriptors but the
- * standard ones and those that attaching needs. The second loads the programs again, with the same
- * memory, where the kernel lets them be attached only once: whether they were, another process may
- * know.
+ * For a process forked after burst_pairs_new(). The first closes all file descriptors except the
+ * standard ones and those needed for attaching. The second loads the programs again, sharing their
+ * memory, where the kernel lets a program be attached only once: the parent may have attached them.
  */
 void burst_pairs_close_others(const struct burst_pairs *p);
 int burst_pairs_renew(struct burst_pairs *p);
 
-/* What was timed since the last clearing, of all CPUs together. To be called while nothing is
- * attached. */
+/* What was timed on all CPUs since it was last cleared. To be called while the window is closed. */
 int burst_pairs_clear(struct burst_pairs *p);
 int burst_pairs_read(struct burst_pairs *p, struct burst_times *ret);
 

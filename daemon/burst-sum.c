@@ -4,16 +4,15 @@
 #include <math.h>
 
 /*
- * How far a pair may cost something else on the functions that are timed than where it was
- * calibrated: caches and branch predictors are in another state. A standard error, in shares of the
- * pair.
+ * How much a pair may differ on the functions that are timed from where it was calibrated, since
+ * caches and branch predictors are in another state: a standard error, as a share of the pair.
  */
 #define PAIR_ELSEWHERE 0.05
 
-/* And the call of a function something else than another call: its arguments. */
+/* Likewise for the call of a function, which has other arguments. */
 #define CALL_ELSEWHERE 0.5
 
-/* Calls that miss all caches take some times the median, and are to be kept. */
+/* Calls that miss all caches take several times the median, and must be kept. */
 #define OUTLIER_MEDIANS 8
 
 static const enum cost_stage part_stages[BURST_PARTS] = {
@@ -34,6 +33,22 @@ static void stage_set(struct burst_stage *s, uint64_t calls, double ns, double e
 		.seconds = ns * 1e-9,
 		.error_seconds = error_ns * 1e-9,
 	};
+}
+
+/* Too few calls for a figure of any stage that could be timed. */
+static void stages_unknown(uint64_t calls, struct burst_stage ret[static COST_STAGES])
+{
+	for (int i = 0; i < COST_STAGES; i++) {
+		if (i == COST_SUPERBLOCK)
+			continue;
+		ret[i].calls = calls;
+		if (calls == 0)
+			cost_figure_unknown(&ret[i].cost, "No call came in the window.");
+		else
+			cost_figure_unknown(&ret[i].cost,
+					    "Only %u calls came in the window, too few for a mean.",
+					    (unsigned int)calls);
+	}
 }
 
 void burst_sum(const struct histogram spans[static BURST_SPANS], const struct burst_cost *cost,
@@ -59,18 +74,7 @@ void burst_sum(const struct histogram spans[static BURST_SPANS], const struct bu
 			    "It is inline in its callers, so there is no function to time.");
 	ret[COST_SUPERBLOCK].calls = 0;
 	if (count < BURST_CALLS_MIN) {
-		for (int i = 0; i < COST_STAGES; i++) {
-			if (i == COST_SUPERBLOCK)
-				continue;
-			ret[i].calls = count;
-			if (count == 0)
-				cost_figure_unknown(&ret[i].cost, "No call came in the window.");
-			else
-				cost_figure_unknown(
-					&ret[i].cost,
-					"Only %u calls came in the window, too few for a mean.",
-					(unsigned int)count);
-		}
+		stages_unknown(count, ret);
 		return;
 	}
 
@@ -91,7 +95,7 @@ void burst_sum(const struct histogram spans[static BURST_SPANS], const struct bu
 			stage->calls = 0;
 			continue;
 		}
-		/* None seen: on average not more than one would have been. */
+		/* None was seen: on average it is no more than one would have been. */
 		if (m->count == 0) {
 			part_ns = 0;
 			part_error_ns = cost->pair_ns / (double)count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From times as the programs of a burst took them to what an update costs by stages. Pure
+ * Turns the times that the programs of a burst took into the cost of an update by stage. Pure
  * arithmetic.
  */
 #ifndef PIPEWATCH_BURST_SUM_H
@@ -11,10 +11,10 @@
 #include "pipewatch/burst-wire.h"
 
 /*
- * The cost of timing. A pair of programs is in its own time with pair_ns, which is what it takes on
- * a function that does nothing, that function's few instructions included. A call of such a
- * function, with the call itself, is call_ns without the programs. So a call that was timed at t
- * takes t - pair_ns + call_ns. Within another call that is timed, a whole pair adds nested_ns.
+ * The cost of timing. Around a function that does nothing a pair measures pair_ns, which includes
+ * the few instructions of that function. Without the programs, a call of such a function takes
+ * call_ns. So a call that was timed at t takes t - pair_ns + call_ns. A whole pair adds nested_ns
+ * to the time of another call around it.
  */
 struct burst_cost {
 	double pair_ns;
@@ -22,16 +22,16 @@ struct burst_cost {
 	double nested_ns;
 	double call_ns;
 	double clock_ns; /* one reading of the clock, part of pair_ns */
-	double step_ns;	 /* by which the clock moves on, 0: less than that */
+	double step_ns;	 /* of a clock that stands still between two reads; else 0 */
 };
 
 /* Fewer timed calls than this give no figure. */
 #define BURST_CALLS_MIN 64
 
 /*
- * Sums up one kind of call of one owner on one kind of pipe. @no_part_reason: for each part NULL,
- * or why it cannot be timed: then its time is in the stage COST_UPDATE. Adds what was left out to
- * *ret_outliers.
+ * Sums up one kind of call of one owner on one kind of pipe. @no_part_reason has for each part
+ * NULL, or why it cannot be timed, in which case its time is in the stage COST_UPDATE. Adds the
+ * number of calls that were left out to *ret_outliers.
  */
 void burst_sum(const struct histogram spans[static BURST_SPANS], const struct burst_cost *cost,
 	       const char *const no_part_reason[static BURST_PARTS],

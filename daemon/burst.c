@@ -14,13 +14,14 @@
 
 #include "burst-pairs.h"
 #include "burst-sum.h"
+#include "clock.h"
 #include "cpu-seconds.h"
 #include "own-pipe.h"
 #include "sysfs.h"
 #include "util.h"
 
 #define CALIBRATION_RUNS 256
-/* Empty functions always take the same. */
+/* Empty functions always take the same time. */
 #define EMPTY_OUTLIER_MEDIANS 2
 #define STIMULUS_NS	      1500000
 #define STIMULUS_BATCHES      64
@@ -28,23 +29,23 @@
 #define BATCH		      8
 #define WRITE_BYTES	      100
 
-/* Where a clock stands still between two reads, the longest step that still averages out. */
+/* The largest step of a clock that still averages out. */
 #define STEP_NS_MAX 100.0
 
-/* As long as two figures are within so many standard errors, neither is the larger one. */
+/* Two figures that differ by less than this many standard errors are taken to be equal. */
 #define DOUBT_ERRORS 3
 
-/* And the longest that reading it may take, even where our own pipes seem slower or do not tell: no
- * update takes longer. */
+/* No update takes longer than this: the most that reading the clock may take, whatever our own
+ * pipes suggest. */
 #define CLOCK_NS_MAX 200.0
 
 struct burst {
-	const atomic_bool *stop; /* of burst_new(): given up; NULL: never */
+	const atomic_bool *stop; /* while in burst_new(); may be NULL */
 	struct burst_pairs *pairs;
 	struct own_pipe own[PIPE_KINDS];
 	struct burst_cost cost; /* as calibrated at the start */
 	double clock_error_ns;	/* of cost.clock_ns; one standard error */
-	/* Why a part of a call cannot be timed; "": it can. */
+	/* Why a part of a call cannot be timed; "" when it can. */
 	char no_part[BURST_CALLS][BURST_PARTS][128];
 	uint64_t missed;      /* before this window */
 	pid_t child;	      /* to which the programs are attached; 0: none */
@@ -68,8 +69,8 @@ static void empty_mean(const struct burst *b, enum burst_span span, struct histo
 		       EMPTY_OUTLIER_MEDIANS, ret);
 }
 
-/* Attaches @pair to what is attached already, lets the empty functions run, and reads what was
- * timed. */
+/* Attaches @pair in addition to what is attached already, runs the empty functions, and reads what
+ * was timed. */
 static int calibration_run(struct burst *b, enum burst_pair pair)
 {
 	int r;
@@ -80,7 +81,7 @@ static int calibration_run(struct burst *b, enum burst_pair pair)
 		return -ENOENT;
 	r = burst_pairs_attach(b->pairs, pair);
 	burst_pairs_set_open(b->pairs, true);
-	/* Not counted, for the caches. */
+	/* To warm up the caches; not counted. */
 	if (r >= 0)
 		r = burst_pairs_run_empty(b->pairs, BATCH);
 	if (r >= 0)
@@ -115,7 +116,7 @@ static int calibrate_clock(struct burst *b)
 	cost_figure_average(calls_ns, CALIBRATION_RUNS, &calls);
 	b->cost.clock_ns = clock.seconds;
 	b->clock_error_ns = clock.error_seconds;
-	/* The last reading of the clock is in it. A coarse clock may make that more than all. */
+	/* It includes the last reading of the clock, which with a coarse clock can be all of it. */
 	b->cost.call_ns = calls.seconds - clock.seconds / BURST_REPEAT;
 	if (b->cost.call_ns < 0)
 		b->cost.call_ns = 0;
@@ -138,7 +139,7 @@ static int calibrate_pair(struct burst *b)
 	return 0;
 }
 
-/* What a pair adds to the time of a call around: that call with and without. */
+/* What a pair adds to the time of a call around it: the difference with and without it. */
 static int calibrate_nested(struct burst *b)
 {
 	struct histogram_mean without, with;
@@ -154,7 +155,7 @@ static int calibrate_nested(struct burst *b)
 	empty_mean(b, BURST_CHANGED, &with);
 	if (without.count == 0 || with.count == 0)
 		return -ENODATA;
-	/* At least what the pair has in its own time, however noisy the machine. */
+	/* At least what the pair measures of itself, however noisy the machine. */
 	b->cost.nested_ns = fmax(with.mean_ns - without.mean_ns, b->cost.pair_ns);
 	return 0;
 }
@@ -175,25 +176,17 @@ static int own_transfer(const struct own_pipe *p, int n)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* The empty functions run as well: what a pair costs depends on how fast the CPU is just now. */
+/* The empty functions run as well, since the cost of a pair depends on the CPU's present speed. */
 int burst_stimulate(struct burst *b)
 {
-	uint64_t end_ns = now_ns() + STIMULUS_NS;
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + STIMULUS_NS;
 	int r = 0;
 
 	if (!burst_pairs_is_open(b->pairs))
 		return -EAGAIN;
-	for (int i = 0;
-	     i < STIMULUS_BATCHES && r >= 0 && (i < STIMULUS_BATCHES_MIN || now_ns() < end_ns);
-	     i++) {
+	for (int i = 0; i < STIMULUS_BATCHES && r >= 0; i++) {
+		if (i >= STIMULUS_BATCHES_MIN && clock_ns(CLOCK_MONOTONIC) >= end_ns)
+			break;
 		for (int kind = 0; kind < PIPE_KINDS && r >= 0; kind++)
 			r = own_transfer(&b->own[kind], BATCH);
 		if (r >= 0)
@@ -210,9 +203,9 @@ static void window_attach(struct burst *b)
 }
 
 /*
- * Of the functions that can be attached to, some are never called, and some call one another: then
- * only one may be timed. A mount's write access is got by the inner one in either case, the inode
- * is updated by the outer one.
+ * Some of the functions that can be attached to are never called, and some call each other, so that
+ * only one of the two may be timed. Write access to the mount is always taken by the inner
+ * function; the inode is updated by the outer one.
  */
 static void parts_choose(struct burst *b)
 {
@@ -248,7 +241,8 @@ static void parts_choose(struct burst *b)
 				snprintf(reason, size, "It is inline in %s, in whose time it is.",
 					 burst_pairs_function(b->pairs, callers[call]));
 		}
-		/* Of the mount's, the first is called in an update of mtime only by the second. */
+		/* In an update of mtime, the mount's first function is called only by its second.
+		 */
 		if (called[0] && pair_usable(b, pair[1]) &&
 		    (part != BURST_MOUNT || b->times.hits[BURST_CMTIME][BURST_HOOK_MOUNT]))
 			burst_pairs_exclude(b->pairs, pair[1], "%s is timed instead.",
@@ -259,8 +253,7 @@ static void parts_choose(struct burst *b)
 	}
 }
 
-/* Attaches everything once, and makes our own pipes change their times: what can be attached to,
- * and what is called? */
+/* Finds out what can be attached to, and what is called when the times of our own pipes change. */
 static int try_out(struct burst *b)
 {
 	/* Longer than a tick at 100 Hz, after which times change again. */
@@ -279,7 +272,7 @@ static int try_out(struct burst *b)
 		for (int kind = 0; kind < PIPE_KINDS && r >= 0; kind++)
 			r = own_transfer(&b->own[kind], 1);
 	}
-	/* More than once, for a slow machine. */
+	/* More than once, since a slow machine does little each time. */
 	for (int i = 0; i < 4 && r >= 0; i++)
 		r = burst_stimulate(b);
 	burst_pairs_set_open(b->pairs, false);
@@ -331,7 +324,8 @@ static void sum_up(struct burst *b, const struct burst_cost *cost, enum burst_ow
 	}
 }
 
-/* The cost as it was in this window; that of nested pairs has moved along with it. */
+/* The cost of a pair in this window; that of nested pairs is taken to have changed in proportion.
+ */
 static void window_cost(const struct burst *b, struct burst_cost *ret)
 {
 	struct histogram_mean m;
@@ -346,8 +340,8 @@ static void window_cost(const struct burst *b, struct burst_cost *ret)
 	ret->call_ns *= m.mean_ns / b->cost.pair_ns;
 }
 
-/* What our own pipes took for the dearest kind of update when no time changed, with its standard
- * error, or what no update takes. */
+/* What the costliest kind of update took on our own pipes when no time changed, with its standard
+ * error; or else what no update takes. */
 static double update_ns_max(const struct burst *b, double *ret_error_ns)
 {
 	double ns = 0;
@@ -396,7 +390,7 @@ int burst_new(const char *const *directories, const atomic_bool *stop, char *ret
 	b->stop = stop;
 	for (int kind = 0; kind < PIPE_KINDS; kind++) {
 		b->own[kind] = OWN_PIPE_NONE;
-		/* Without one, its kind is timed only where others use it. */
+		/* Without our own, a kind is timed only where others use it. */
 		own_pipe_open(kind, directories, &b->own[kind], &failed);
 	}
 
@@ -439,14 +433,14 @@ int burst_new(const char *const *directories, const atomic_bool *stop, char *ret
 	return 0;
 }
 
-/* The child detaches while it dies, which takes its time. */
+/* The child detaches as it dies, which takes a while. */
 static void child_kill(struct burst *b)
 {
 	if (b->child > 0)
 		kill(b->child, SIGKILL);
 }
 
-/* Is there none any more? With @options WNOHANG, without waiting for that. */
+/* Returns whether there is no child any more; with WNOHANG in @options, without waiting for it. */
 static bool child_reap(struct burst *b, int options)
 {
 	struct rusage usage = {};
@@ -480,8 +474,9 @@ struct burst *burst_free(struct burst *b)
 }
 
 /*
- * Attaching and detaching wait for every CPU and task of the host, seconds in all. So that is left
- * to a child, which dies with us and whose links die with it.
+ * Attaching and detaching wait for every CPU and task of the host, seconds in all. That is left to
+ * a child, which dies with us, as its links do with it. It is forked from a process with threads,
+ * and allocates memory all the same: glibc keeps its allocator usable there.
  */
 static _Noreturn void child_run(struct burst *b, pid_t parent)
 {
@@ -504,7 +499,7 @@ int burst_begin(struct burst *b)
 
 	if (!child_reap(b, WNOHANG))
 		return -EBUSY;
-	/* One that was killed while it attached may have opened it still. */
+	/* The last child may have opened the window just before it was killed. */
 	burst_pairs_set_open(b->pairs, false);
 	r = burst_pairs_clear(b->pairs);
 	if (r >= 0)

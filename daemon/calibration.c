@@ -19,12 +19,12 @@
 #define ATTACH_LOOK_USEC  UINT64_C(20000)
 #define LOOK_USEC	  UINT64_C(10000000)
 #define INTERVAL_USEC	  UINT64_C(60000000)
-#define INTERVAL_USEC_MAX 1e15 /* for ever: thirty years */
+#define INTERVAL_USEC_MAX 1e15 /* thirty years */
 
 /* After a burst that failed. */
 #define RETRY_INTERVALS 10
 
-/* A governor moves the frequency all the time; only what shifts a cost beyond its error is worth a
+/* The frequency changes all the time; only a change that moves a cost beyond its error is worth a
  * burst. */
 #define FREQUENCY_CHANGE_RATIO 0.1
 
@@ -39,12 +39,12 @@ enum phase {
 struct calibration {
 	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
 	const char *const *directories;
-	char forbidden[256];	       /* why there are to be no bursts; "": there are */
-	char failure[256];	       /* of the last burst that did; "": none has */
-	uint64_t retry_usec;	       /* no burst before */
-	struct burst_loading *loading; /* may be left when it was stopped */
+	char forbidden[256];	       /* why bursts are forbidden; "" when they are not */
+	char failure[256];	       /* why the last burst that failed did; "" when none has */
+	uint64_t retry_usec;	       /* no burst before this time */
+	struct burst_loading *loading; /* may be left over from when it was stopped */
 	struct burst *burst;	       /* NULL before the first */
-	bool burst_stale;	       /* it failed, or its clock is another: to be made anew */
+	bool burst_stale; /* to be prepared anew, since it failed or the clock has changed */
 	enum phase phase;
 	uint64_t window_usec; /* when it opened */
 	unsigned int stimuli; /* in it */
@@ -68,7 +68,7 @@ struct calibration {
 	double frequency;
 };
 
-/* What costs depend on: has it changed since it was last noted? */
+/* Has anything changed that costs depend on, since this was last called? */
 static bool host_changed(struct calibration *c, bool *ret_clocksource_changed)
 {
 	char clocksource[sizeof(c->clocksource)], text[32];
@@ -99,7 +99,7 @@ static void estimate(struct calibration *c)
 		     c->result_known ? &c->result : NULL, no_burst_reason(c), &c->estimates);
 }
 
-/* A busy machine can starve a measurement: the figure that was known before is better than none. */
+/* A busy machine can starve a measurement: the previous figure is better than none. */
 static void figure_renew(struct cost_figure *f, const struct cost_figure *fresh)
 {
 	if (fresh->known || !f->known)
@@ -161,7 +161,7 @@ void calibration_set_interval(struct calibration *c, double seconds)
 	uint64_t begin_usec = c->due_usec - c->interval_usec;
 	double usec = seconds * 1e6;
 
-	/* Also where it is not a number. */
+	/* Also when it is not a number. */
 	c->interval_usec = usec > INTERVAL_USEC ? fmin(usec, INTERVAL_USEC_MAX) : INTERVAL_USEC;
 	c->due_usec = begin_usec + c->interval_usec;
 }
@@ -219,7 +219,7 @@ double calibration_attaching_seconds(const struct calibration *c)
 	return c->attaching_seconds + (c->burst ? burst_cpu_seconds(c->burst) : 0);
 }
 
-/* What its last child takes to end is lost. */
+/* The CPU time of a child that has not ended yet is lost. */
 static void burst_unload(struct calibration *c)
 {
 	if (c->burst)
@@ -270,7 +270,7 @@ static uint64_t loading_begin(struct calibration *c)
 {
 	int r;
 
-	/* Its child, if any, was ended long ago: this does not wait. */
+	/* Its child, if any, ended long ago: this does not wait. */
 	burst_unload(c);
 	c->burst_stale = false;
 	if (!c->loading) {
@@ -303,10 +303,10 @@ static uint64_t loading_look(struct calibration *c)
 	if (r >= 0)
 		return burst_prepare(c);
 	if (r == -ECANCELED) {
-		/* By a pause that is over. */
+		/* By calibration_pause(), after which there was a new start. */
 		c->phase = WAITING;
 	} else if (r == -EOPNOTSUPP) {
-		/* The clock will not do as long as it is this one: nor will what is known of it. */
+		/* This clock is of no use, and neither are results that were taken with it. */
 		c->result_known = false;
 		fail(c, UINT64_MAX, reason);
 	} else {
@@ -330,8 +330,8 @@ static uint64_t beginning(struct calibration *c, uint64_t now_usec)
 	return ATTACH_LOOK_USEC;
 }
 
-/* Several times, and at all times of the window: a slow machine does little in one, and the speed
- * of a CPU changes. */
+/* Several times and throughout the window: a slow machine does little each time, and the speed of a
+ * CPU changes. */
 static uint64_t window_stimulate(struct calibration *c, uint64_t now_usec)
 {
 	uint64_t until_usec = c->window_usec + WINDOW_USEC;

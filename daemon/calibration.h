@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Keeps the unit costs up to date: A/B at the start and before each burst, a burst every minute,
- * and sooner when the clock source or the CPU's frequency has changed. One that failed is tried
- * again after ten times as long; where the clock is too slow, when there is another.
+ * Keeps the unit costs up to date: A/B at the start and before each burst, and a burst every
+ * minute, or sooner when the clock source or the CPU's frequency has changed. A burst that failed
+ * is tried again after ten intervals; where the clock is too slow, when the clock source has
+ * changed.
  */
 #ifndef PIPEWATCH_CALIBRATION_H
 #define PIPEWATCH_CALIBRATION_H
@@ -15,8 +16,8 @@
 struct calibration;
 
 /*
- * Measures A/B at once, under 50 ms; again, and in a burst, a minute after @now_usec. @directories
- * (NULL-terminated, kept by the caller) are for the FIFO. Returns 0 or -ENOMEM.
+ * Measures A/B at once, which takes under 50 ms; the first burst is due a minute after @now_usec.
+ * @directories (NULL-terminated, kept by the caller) are for the FIFO. Returns 0 or -ENOMEM.
  */
 int calibration_new(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS],
 		    const char *const *directories, uint64_t now_usec,
@@ -34,34 +35,34 @@ static inline void calibration_freep(struct calibration **c)
  */
 uint64_t calibration_step(struct calibration *c, uint64_t now_usec, bool *ret_changed);
 
-/* Are there to be bursts? @no_reason says why they are out of the question; NULL: there are. None
- * until this is called. */
+/* Allows bursts (@no_reason is NULL) or forbids them, for that reason. They are forbidden until
+ * this is called. */
 void calibration_set_bursts(struct calibration *c, const char *no_reason);
 
-/* The shortest time from one calibration to the next; a minute until this is called, and at least
- * that. */
+/* The time from one calibration to the next; at least a minute, which it is until this is called.
+ */
 void calibration_set_interval(struct calibration *c, double seconds);
 
-/* Ends a burst that has begun, without a result and without waiting for it. */
+/* Ends a burst that has begun, without a result and without waiting. */
 void calibration_pause(struct calibration *c);
 
-/* Likewise, and unloads the programs; may wait a second for them to be detached. */
+/* Likewise, and unloads the programs; may wait up to a second for them to be detached. */
 void calibration_unload(struct calibration *c);
 
-/* One operation on a pipe of our own, as A/B had it last. */
+/* The cost of one operation on a pipe of our own, as A/B measured it last. */
 void calibration_operation(const struct calibration *c, struct cost_figure *ret);
 
 const struct estimates *calibration_estimates(const struct calibration *c);
 
 /*
- * For how long programs of bursts have been attached so far, and what they add to each operation of
- * that time; 0 when not known yet.
+ * For how long the programs of bursts have been attached so far, and what they added to each
+ * operation in that time (0 when not known yet).
  */
 double calibration_attached_seconds(const struct calibration *c);
 double calibration_pair_seconds(const struct calibration *c);
 
-/* CPU time of ours so far: that loading programs of bursts took, and that attaching and detaching
- * them did. */
+/* Our own CPU time so far for loading the programs of bursts, and for attaching and detaching them.
+ */
 double calibration_loading_seconds(const struct calibration *c);
 double calibration_attaching_seconds(const struct calibration *c);
 

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "check.h"
 #include "config.h"
+#include "kernel.h"
 #include "permission.h"
 #include "pipewatch/api.h"
 
-/* Is there a function in which @operation can be counted? As verdict_symbol_fn. */
-static int has_hook(verdict_symbol_fn symbol, void *userdata, const char *operation)
+/* Is there a function in which operations can be counted? As verdict_symbol_fn. */
+static int has_hook(verdict_symbol_fn symbol, void *userdata, enum kernel_function function)
 {
-	char name[32];
-	int anonymous, common;
+	int r = 0;
 
-	snprintf(name, sizeof(name), "anon_pipe_%s", operation);
-	anonymous = symbol(userdata, name);
-	if (anonymous != 0)
-		return anonymous;
-	snprintf(name, sizeof(name), "pipe_%s", operation);
-	common = symbol(userdata, name);
-	return common;
+	for (const char *const *name = kernel_function_names(function); *name && r == 0; name++)
+		r = symbol(userdata, *name);
+	return r;
 }
 
 int check_counting(verdict_symbol_fn symbol, void *userdata, int error, char *ret_reason,
@@ -28,8 +24,8 @@ int check_counting(verdict_symbol_fn symbol, void *userdata, int error, char *re
 	if (r != 0)
 		return r;
 
-	reads = has_hook(symbol, userdata, "read");
-	writes = has_hook(symbol, userdata, "write");
+	reads = has_hook(symbol, userdata, KERNEL_PIPE_READ);
+	writes = has_hook(symbol, userdata, KERNEL_PIPE_WRITE);
 	if (reads == 0 || writes == 0) {
 		snprintf(ret_reason, size,
 			 "This kernel has no function in which pipe %s can be counted.",

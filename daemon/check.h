@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What --check prints: what this kernel pays for, and what could be measured here.
+ * What --check prints: what this kernel pays for, and what can be measured here.
  */
 #ifndef PIPEWATCH_CHECK_H
 #define PIPEWATCH_CHECK_H
@@ -22,8 +22,10 @@ struct check {
 };
 
 /*
- * Could operations be counted here? By the functions of the kernel and by the permissions, or, with
- * @error (-errno) of a trial that failed, why it did. Returns 0, or an exit code and *ret_reason.
+ * Can operations be counted here, judging by the functions of the kernel and by the permissions?
+ * Or, when
+ * @error is the -errno of a trial that failed, why did it? Returns 0, or an exit code and
+ * *ret_reason.
  */
 int check_counting(verdict_symbol_fn symbol, void *userdata, int error, char *ret_reason,
 		   size_t size);

@@ -17,9 +17,9 @@
 #define FILE_BYTES_MAX (1 << 20)
 
 /*
- * One file being read. The INI parser takes its lines from next_line(), which refuses what the
- * parser would silently misread: lines beyond its buffer, continuation lines, "key: value", NUL
- * bytes, text after a section's bracket.
+ * A file that is being read. The INI parser takes its lines from next_line(), which refuses what
+ * the parser would silently misread: lines longer than its buffer, continuation lines, "key:
+ * value", NUL bytes, and text after a section's bracket.
  */
 struct reading {
 	struct config *config;
@@ -68,8 +68,8 @@ __attribute__((format(printf, 2, 3))) static void warn(struct reading *reading, 
 	reading->warn(line);
 }
 
-/* "[Section]", perhaps with a comment behind it. Unknown ones are told here, once, rather than for
- * each of their keys. */
+/* "[Section]", perhaps followed by a comment. An unknown section is reported here, once, rather
+ * than for each of its keys. */
 static void check_section(struct reading *reading, char *line)
 {
 	char *end = strchr(line, ']'), *rest, rendered[64];
@@ -129,7 +129,7 @@ static char *next_line(char *ret, int size, void *userdata)
 		line += 3;
 		n -= 3;
 	}
-	/* Blanks in front would make it a continuation to the parser. */
+	/* The parser would take a line that begins with a blank for a continuation. */
 	while (n > 0 && strchr(BLANKS "\r\n", line[n - 1]))
 		line[--n] = '\0';
 	while (strchr(BLANKS, *line) && *line) {
@@ -189,8 +189,8 @@ static int assign(void *userdata, const char *section, const char *name, const c
 	return r == 0;
 }
 
-/* A regular file, or /dev/null, by which a drop-in of the distribution is masked. Opening anything
- * else may block or act. */
+/* Accepts a regular file, or /dev/null, by which a drop-in of the distribution is masked. Opening
+ * anything else may block or have side effects. */
 static int check_type(struct reading *reading, const struct stat *st)
 {
 	if (S_ISREG(st->st_mode)) {

@@ -14,8 +14,8 @@
 
 #define BLANKS " \t"
 
-/* Line length that the INI parser takes, less "Bus=": whatever is accepted can be dumped and read
- * again. */
+/* The longest line that the INI parser takes, less "Bus=", so that what is accepted can be dumped
+ * and read again. */
 #define BUS_MAX 190
 
 /* Decimal digits and nothing else: no sign, no blank, no other base. */
@@ -194,7 +194,7 @@ static void listen_clear(struct config *c)
 	c->listen_is_default = false;
 }
 
-/* Adds what is not in the list yet: the same address twice could not be opened twice. */
+/* Adds an address unless it is in the list: it could not be opened twice. */
 static int listen_add(struct config *c, const char *listen)
 {
 	size_t n = 0;
@@ -240,41 +240,26 @@ static int set_listen(struct config *c, const char *value)
 	return 0;
 }
 
-/* Does one address, "transport:key=value,key=value", name a place to connect to? Changes it. */
+/*
+ * Does one address, "unix:key=value,key=value", name a socket to connect to? Changes it. Addresses
+ * of other kinds are refused, since bus.c cannot use them.
+ */
 static bool bus_address_valid(char *address)
 {
-	static const struct {
-		const char *transport;
-		const char *either;
-		const char * or ;
-	} transports[] = {
-		{ "unix", "path", "abstract" },
-		{ "tcp", "host", "host" },
-		{ "unixexec", "path", "path" },
-		{ "x-machine-unix", "machine", "pid" },
-	};
-	char *colon = strchr(address, ':'), *save;
+	static const char transport[] = "unix:";
 	bool found = false;
-	size_t i;
+	char *pair, *rest;
 
-	if (!colon)
+	if (strncmp(address, transport, strlen(transport)) != 0)
 		return false;
-	*colon = '\0';
-	for (i = 0; i < ARRAY_SIZE(transports); i++)
-		if (!strcmp(address, transports[i].transport))
-			break;
-	if (i == ARRAY_SIZE(transports))
-		return false;
+	rest = address + strlen(transport);
+	while ((pair = strsep(&rest, ","))) {
+		char *value = pair;
+		const char *key = strsep(&value, "=");
 
-	for (char *pair = strtok_r(colon + 1, ",", &save); pair;
-	     pair = strtok_r(NULL, ",", &save)) {
-		char *equals = strchr(pair, '=');
-
-		if (!equals || equals == pair || !equals[1])
+		if (!*key || !value || !*value)
 			return false;
-		*equals = '\0';
-		found = found || !strcmp(pair, transports[i].either) ||
-			!strcmp(pair, transports[i].or);
+		found = found || !strcmp(key, "path") || !strcmp(key, "abstract");
 	}
 	return found;
 }
@@ -282,16 +267,15 @@ static bool bus_address_valid(char *address)
 static int set_bus(struct config *c, const char *value)
 {
 	_cleanup_(freep) char *copy = strdup(value);
-	char *bus, *save;
+	char *bus, *address, *rest = copy;
 
 	if (!copy)
 		return -ENOMEM;
 	if (strcmp(value, "system") && strcmp(value, "session") && strcmp(value, "none")) {
-		if (!*value || strlen(value) > BUS_MAX || !is_graphic(value) ||
-		    strchr(value, '\\') || value[0] == ';')
+		if (!*value || strlen(value) > BUS_MAX || !is_graphic(value) || strchr(value, '\\'))
 			return -EINVAL;
-		for (char *a = strtok_r(copy, ";", &save); a; a = strtok_r(NULL, ";", &save))
-			if (!bus_address_valid(a))
+		while ((address = strsep(&rest, ";")))
+			if (!bus_address_valid(address))
 				return -EINVAL;
 	}
 
@@ -315,7 +299,7 @@ static const struct config_key keys[] = {
 	{ "Metrics", "MaxGroups", "a whole number from 1 to 100000", set_max_groups },
 	{ "Metrics", "PidLabel", "yes or no", set_pid_label },
 	{ "Bus", "Bus",
-	  "system, session, none or a D-Bus address such as unix:path=/run/dbus/system_bus_socket",
+	  "system, session, none or the address of a Unix socket such as unix:path=/run/dbus/system_bus_socket",
 	  set_bus },
 };
 

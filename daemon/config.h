@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the operator asked for: compile-time defaults, then the configuration files, then the
- * command line. Knows no other module but the vocabulary.
+ * What the operator asked for: compile-time defaults, overridden by the configuration files and
+ * then by the command line. Knows no other module but the vocabulary.
  */
 #ifndef PIPEWATCH_CONFIG_H
 #define PIPEWATCH_CONFIG_H
@@ -26,10 +26,10 @@ struct config {
 	bool pid_label;
 
 	/* [Bus] */
-	char *bus; /* system, session, none, or a D-Bus address */
+	char *bus; /* system, session, none, or the address of a Unix socket */
 };
 
-/* Where a value came from that cannot be used, and what would be allowed. */
+/* Which value cannot be used, where it stands, and what would be allowed. */
 struct config_error {
 	char message[512]; /* "FILE:LINE: …", a whole sentence without the final newline */
 };
@@ -54,8 +54,7 @@ static inline void config_freep(struct config **c)
 int config_read(struct config *c, const char *file, void (*warn)(const char *line),
 		struct config_error *ret_error);
 
-/* The same with every absolute path taken below @root ("" for the real ones), so that the search
- * can be tried. */
+/* The same with every absolute path taken below @root ("" outside of tests). */
 int config_read_below(struct config *c, const char *root, const char *file,
 		      void (*warn)(const char *line), struct config_error *ret_error);
 
@@ -71,8 +70,9 @@ int config_set(struct config *c, const char *key, const char *value, const char 
 bool config_listen_valid(const char *listen);
 
 /*
- * Foreign text for a message: valid UTF-8, control characters as \\xNN, cut with "..." where it is
- * longer than fits in @ret_size. Returns @ret.
+ * Makes text from outside fit for a message: valid UTF-8, with control characters as \\xNN, and cut
+ * with
+ * "..." where it does not fit into @ret_size. Returns @ret.
  */
 const char *config_render(const char *text, char *ret, size_t ret_size);
 

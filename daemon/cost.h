@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one metadata update costs: three estimators that check each other, and the one value that is
+ * What one metadata update costs: three estimates that check each other, and the one value that is
  * published. Pure arithmetic: no I/O.
  *
  * The cost of an update is all the CPU time that a read or write would not spend without it: the
@@ -16,10 +16,8 @@
 #include "pipe.h"
 
 enum cost_stage {
-	COST_UPDATE,	 /* deciding whether a time has changed: touch_atime or file_update_time
-			    themselves */
-	COST_SUPERBLOCK, /* write access to the superblock, inline in the writer: only A/B sees it
-			  */
+	COST_UPDATE,	 /* deciding whether a time has changed */
+	COST_SUPERBLOCK, /* write access to the superblock, inline in the writer */
 	COST_MOUNT,	 /* write access to the mount, when a time has changed */
 	COST_INODE,	 /* storing the new time, when it has changed */
 	COST_STAGES,
@@ -50,9 +48,9 @@ enum cost_agreement {
 /* What one update of one kind on one kind of pipe costs. */
 struct cost_estimate {
 	struct cost_figure whole;
-	struct cost_figure
-		stages[COST_STAGES]; /* the known ones sum to the whole, unless undivided */
-	bool undivided;		     /* only the whole is known */
+	/* The known ones sum to the whole, unless undivided. */
+	struct cost_figure stages[COST_STAGES];
+	bool undivided;				/* only the whole is known */
 	struct cost_figure by[COST_ESTIMATORS]; /* the whole, as each of them has it */
 	enum cost_agreement agreement;		/* where the whole is known */
 };
@@ -60,16 +58,16 @@ struct cost_estimate {
 /* Sets the whole, its stages and all opinions to not known, for @reason. */
 void cost_estimate_unknown(struct cost_estimate *e, const char *reason);
 
-/* The seconds, or with @error the standard error as a share of them. */
+/* The seconds or, with @error, the standard error as a share of them. */
 double cost_figure_value(const struct cost_figure *f, bool error);
 
-/* Says in a sentence why there is none. */
+/* Makes the figure not known, for a reason that is a sentence. */
 __attribute__((format(printf, 2, 3))) void cost_figure_unknown(struct cost_figure *f,
 							       const char *format, ...);
 
 /*
  * The mean of the middle half of @samples (which get sorted), with the standard error of such a
- * mean: interrupts and other rare disturbances fall out, and a coarse clock averages out, as it
+ * mean. Interrupts and other rare disturbances drop out, and a coarse clock averages out, which it
  * would not in a median. Returns 0, or -1 with fewer than COST_MIN_SAMPLES.
  */
 #define COST_MIN_SAMPLES 12

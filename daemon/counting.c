@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/random.h>
-#include <time.h>
 
+#include "clock.h"
 #include "collector.h"
-#include "spell.h"
+#include "jitter.h"
 #include "tracer.h"
 #include "util.h"
 
@@ -27,8 +26,8 @@ struct counting {
 	enum phase phase;
 	uint64_t period_usec; /* 0: no windows, or none after this one */
 	uint64_t due_usec;    /* when to open or close the window */
-	uint64_t since_usec;  /* until when everything has been booked, with windows */
-	unsigned int windows; /* since there have been some */
+	uint64_t since_usec;  /* with windows, the time up to which everything has been booked */
+	unsigned int windows; /* closed since windows_begin() */
 	double first_factor;  /* of the first of these */
 	double counting_seconds, counting_ratio;
 
@@ -40,21 +39,14 @@ struct counting {
 	double coverage, window_seconds, attached_seconds, window_cpu_seconds;
 	double operations_per_second;
 
-	/* Operations with programs attached: before hooked_from, and without windows since then. */
+	/* Operations with programs attached, up to when accounts_counted() was hooked_from; without
+	 * windows, all operations since then are to be added. */
 	double hooked_operations;
-	uint64_t hooked_from;	       /* accounts_counted() */
-	uint64_t hooked_attached_usec; /* what of the windows' attached time is in them */
+	uint64_t hooked_from;
+	uint64_t hooked_attached_usec; /* the attached time that they are of */
 };
 
 static const struct extrapolation_factor factor_one = { .factor = 1 };
-
-static double cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static int tracer_start(uint32_t max_threads, struct tracer **ret_tracer)
 {
@@ -129,7 +121,7 @@ static int book(struct counting *c, const struct extrapolation_factor *factor)
 	return r;
 }
 
-/* Between windows operations come as fast as in the last one, as far as anybody knows. */
+/* Between windows, operations are taken to come at the rate of the last one. */
 static void hooked_settle(struct counting *c)
 {
 	uint64_t attached_usec = tracer_attached_usec(c->tracer);
@@ -139,21 +131,10 @@ static void hooked_settle(struct counting *c)
 	c->hooked_attached_usec = attached_usec;
 }
 
-/* The period give or take a fifth, evenly, so that no load keeps step with it. */
-static uint64_t jittered(uint64_t period_usec)
-{
-	uint64_t fifth = period_usec / 5;
-	uint32_t random;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		return period_usec;
-	return period_usec - fifth + (2 * fifth * random >> 32);
-}
-
 static uint64_t due_after(const struct counting *c, uint64_t paused_usec)
 {
 	return paused_usec +
-	       jittered(c->period_usec > WINDOW_USEC ? c->period_usec - WINDOW_USEC : 0);
+	       jitter(c->period_usec > WINDOW_USEC ? c->period_usec - WINDOW_USEC : 0);
 }
 
 static void windows_pause(struct counting *c)
@@ -163,7 +144,7 @@ static void windows_pause(struct counting *c)
 	c->due_usec = due_after(c, monotonic_usec());
 }
 
-/* What was counted until here is all there was. */
+/* Up to here every operation was counted. */
 static int windows_begin(struct counting *c)
 {
 	int r;
@@ -172,7 +153,7 @@ static int windows_begin(struct counting *c)
 	c->since_usec = monotonic_usec();
 	c->windows = 0;
 	c->operations_per_second = 0;
-	/* As far as it can be told before there was one. */
+	/* The best guess before the first window. */
 	c->coverage = fmin(1, (double)WINDOW_USEC / c->period_usec);
 	r = book(c, &factor_one);
 	c->hooked_operations += accounts_counted(c->accounts) - c->hooked_from;
@@ -180,7 +161,7 @@ static int windows_begin(struct counting *c)
 	return r;
 }
 
-/* Without a pause: everything is counted from here on. */
+/* Without pausing: every operation is counted from here on. */
 static void windows_end(struct counting *c)
 {
 	c->phase = ALWAYS;
@@ -195,11 +176,11 @@ static int window_open(struct counting *c)
 
 	if (c->windows > 0)
 		hooked_settle(c);
-	c->cpu_seconds = cpu_seconds();
+	c->cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	c->counted_usec = tracer_counted_usec(c->tracer);
 	r = tracer_resume(c->tracer);
 	if (r < 0) {
-		c->due_usec = monotonic_usec() + jittered(c->period_usec);
+		c->due_usec = monotonic_usec() + jitter(c->period_usec);
 		return r;
 	}
 	c->phase = OPEN;
@@ -229,8 +210,8 @@ static int window_close(struct counting *c)
 	c->windows++;
 	c->window_seconds = window_usec * 1e-6;
 	c->coverage = fmin(1, (double)window_usec / (now_usec - c->since_usec));
-	c->operations_per_second = operations / c->window_seconds;
-	c->window_cpu_seconds = cpu_seconds() - c->cpu_seconds;
+	c->operations_per_second = window_usec > 0 ? operations / c->window_seconds : 0;
+	c->window_cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_seconds;
 	c->since_usec = now_usec;
 	if (c->period_usec == 0) {
 		hooked_settle(c);
@@ -249,7 +230,7 @@ struct counting *counting_free(struct counting *c)
 		tracer_pause(c->tracer);
 		collector_collect(c->collector, monotonic_usec());
 	}
-	/* Who counts next begins with all. */
+	/* The next counting begins by counting everything. */
 	accounts_set_factor(c->accounts, &factor_one);
 	collector_free(c->collector);
 	tracer_free(c->tracer);
@@ -266,7 +247,7 @@ void counting_set_period(struct counting *c, uint64_t period_usec)
 	c->period_usec = period_usec;
 	if (c->phase != BETWEEN)
 		return;
-	/* A longer period begins with the next window, a shorter one with the last. */
+	/* A longer period takes effect after the next window, a shorter one from the last. */
 	due_usec = period_usec ? due_after(c, c->since_usec) : 0;
 	if (due_usec < c->due_usec)
 		c->due_usec = due_usec;

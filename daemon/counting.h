@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counts pipe operations, all of them or in windows, and books them on the accounts. In windows the
- * programs that count are attached for a short while now and then, and what is counted stands for
- * the time since the window before.
+ * Counts pipe operations, all of them or in windows, and books them on the accounts. With windows
+ * the programs that count are attached for a short while now and then, and what is counted stands
+ * for the time since the previous window.
  */
 #ifndef PIPEWATCH_COUNTING_H
 #define PIPEWATCH_COUNTING_H
@@ -16,8 +16,8 @@
 
 struct counting;
 
-/* How long a window counts, and, as long as there was none, how long programs are expected to be
- * attached for one. */
+/* For how long operations are counted in a window, and for how long programs are expected to be
+ * attached for one before there has been any. */
 #define COUNTING_WINDOW_SECONDS	  0.2
 #define COUNTING_ATTACHED_SECONDS 0.4
 
@@ -28,10 +28,11 @@ struct counting;
 int counting_new(uint32_t max_threads, struct accounts *accounts, struct cgroups *cgroups,
 		 struct counting **ret_counting);
 
-/* Can it be done? Everything is attached for a moment. Returns as counting_new(). */
+/* Attaches everything for a moment, to see whether that works. Returns as counting_new(). */
 int counting_try(uint32_t max_threads);
 
-/* What of the counting before this one its own counters go on from. All zero: there was none. */
+/* From where the counters of this counting go on, which are those of an earlier one. All zero:
+ * there was none. */
 struct counting_past {
 	uint64_t missed[8];
 };
@@ -47,14 +48,14 @@ static inline void counting_freep(struct counting **c)
 }
 
 /*
- * Counts in windows that are @period_usec apart on average; 0: always. From windows to always it
- * takes one more window, which stands for the time before it.
+ * Counts in windows that are @period_usec apart on average; 0: all the time. Going from windows to
+ * all the time takes one more window, which stands for the time before it.
  */
 void counting_set_period(struct counting *c, uint64_t period_usec);
 
 /*
- * What counting costs, for the errors of extrapolation: what it adds to an operation, and that as a
- * share of one.
+ * Sets what counting adds to an operation, in seconds and as a share of one, for the errors of
+ * extrapolation.
  */
 void counting_set_cost(struct counting *c, double seconds, double ratio);
 
@@ -63,9 +64,9 @@ void counting_set_cost(struct counting *c, double seconds, double ratio);
 int counting_step(struct counting *c, uint64_t *ret_usec);
 
 /*
- * Books what has been counted, unless a window is open: that is booked as a whole. To be called now
- * and then, and when counting_wake_fd() has input, with @wake: then a window is closed. Returns 0
- * or -errno.
+ * Books what has been counted, except while a window is open, which is booked as a whole. To be
+ * called now and then; and with @wake when counting_wake_fd() has input, which also closes an open
+ * window. Returns 0 or -errno.
  */
 int counting_collect(struct counting *c, bool wake);
 int counting_wake_fd(const struct counting *c);
@@ -76,8 +77,8 @@ bool counting_permitted(const struct counting *c);
 /* Share of the time that is counted: 1 without windows. */
 double counting_coverage(const struct counting *c);
 
-/* Of the last window: how long it counted, for how long programs were attached for it, and the CPU
- * time that it took us. In seconds; before there was one, what to expect. */
+/* Of the last window, in seconds: for how long operations were counted, for how long programs were
+ * attached, and the CPU time that it took us. Before the first one, what to expect. */
 double counting_window_seconds(const struct counting *c);
 double counting_attached_seconds(const struct counting *c);
 double counting_window_cpu_seconds(const struct counting *c);
@@ -85,18 +86,19 @@ double counting_window_cpu_seconds(const struct counting *c);
 /* Operations per second in the last window; negative before there was one. */
 double counting_window_rate(const struct counting *c);
 
-/* Are there windows, is one open now, and are all programs attached, or all detached? */
+/* Are there windows? Is one open? Are all programs attached, or all detached? */
 bool counting_in_windows(const struct counting *c);
 bool counting_window_open(const struct counting *c);
 bool counting_settled(const struct counting *c);
 
-/* Operations so far that ran with programs attached, an estimate where they did not count. */
+/* Operations so far that ran with programs attached; an estimate where they were not counted. */
 double counting_hooked_operations(const struct counting *c);
 
 /* The programs that count; see tracer_counting_fds(). */
 void counting_fds(const struct counting *c, int ret_fds[2]);
 
-/* Is a program missing that should count? Calls @each with its name and the reason, a clause. */
+/* Calls @each for each program that should be attached but is not, with its name and the reason, a
+ * clause. */
 void counting_missing(const struct counting *c,
 		      void (*each)(const char *program, const char *reason, void *userdata),
 		      void *userdata);

@@ -8,10 +8,10 @@
 #include "process.h"
 #include "util.h"
 
-/* More than are looked at, so that who is not among the costliest for a while keeps its base. */
+/* More than are looked at, so that a process keeps its base while it is not among the costliest. */
 #define BASES_MAX (5 * CPU_TIMES_MAX)
 
-/* What an old process had when it first was among the costliest. */
+/* The figures of an old process when it first was among the costliest. */
 struct base {
 	uint32_t pid;
 	uint64_t start_time_usec;
@@ -49,8 +49,6 @@ struct cpu_times *cpu_times_free(struct cpu_times *c)
 	free(c);
 	return NULL;
 }
-
-/* ---- bases ---- */
 
 static int base_compare(const struct base *base, const struct snapshot_process *p)
 {
@@ -119,8 +117,8 @@ static bool is_old(const struct cpu_times *c, const struct snapshot_process *p)
 	return p->start_time_usec < c->watch_usec;
 }
 
-/* Forgets those of processes that are no longer listed where all are, and notes who is among the
- * costliest. */
+/* Notes which processes are among the costliest, and, if all processes are listed, forgets the
+ * bases of those that are not. */
 static void bases_review(struct cpu_times *c, const struct snapshot *s)
 {
 	size_t n_live = 0, kept = 0;
@@ -146,8 +144,6 @@ static void bases_review(struct cpu_times *c, const struct snapshot *s)
 			c->bases[kept++] = c->bases[i];
 	c->n_bases = kept;
 }
-
-/* ---- times ---- */
 
 static int cpu_seconds_read(const struct cpu_times *c, const struct snapshot_process *p,
 			    double *ret_seconds)

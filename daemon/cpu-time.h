@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The CPU time of the costliest processes, and what share of it their metadata updates are: is it
- * worth caring about?
+ * The CPU time of the costliest processes, and the share of it that goes into metadata updates: is
+ * it worth caring about?
  *
- * What a process used before it was watched belongs to no cost of ours. Of one that is older than
- * the watching, CPU time and cost count from when it first was among the costliest; of all others
- * from their start.
+ * CPU time that a process used before it was watched must not be compared with costs. Of a process
+ * that is older than the watching, CPU time and cost count from when it first was among the
+ * costliest; of all others, from their start.
  */
 #ifndef PIPEWATCH_CPU_TIME_H
 #define PIPEWATCH_CPU_TIME_H
@@ -17,15 +17,15 @@
 /* So many live processes are looked at. */
 #define CPU_TIMES_MAX 50
 
-/* The kernel counts in ticks of 10 ms: a share of less is of no worth. */
+/* The kernel counts in ticks of 10 ms: a share of less than this would mean nothing. */
 #define CPU_TIMES_MIN_SEC 0.1
 
 struct cpu_times;
 
 /*
- * @proc is "/proc" but in tests, and must stay valid. Processes that started before @watch_usec are
- * older than the watching; that and @boot_usec (of the machine) are CLOCK_REALTIME, as snapshots
- * have start times. Returns 0 or -ENOMEM.
+ * @proc is "/proc" except in tests, and must stay valid. Processes that started before @watch_usec
+ * are older than the watching. That and @boot_usec (when the machine was booted) are
+ * CLOCK_REALTIME, as the start times in snapshots are. Returns 0 or -ENOMEM.
  */
 int cpu_times_new(const char *proc, uint64_t boot_usec, uint64_t watch_usec,
 		  struct cpu_times **ret_times);
@@ -38,8 +38,9 @@ static inline void cpu_times_freep(struct cpu_times **c)
 
 /*
  * Sets cpu_known, cpu_seconds and cpu_share of the first CPU_TIMES_MAX live processes of @s, which
- * is finished. What cannot be read, for the process is gone or not ours to see, is not known, nor
- * is less than CPU_TIMES_MIN_SEC. Where no cost is known at all the share is 0 and means nothing.
+ * must be finished. CPU time that cannot be read, since the process is gone or not ours to see, is
+ * not known; nor is less than CPU_TIMES_MIN_SEC. Where no cost is known at all the share is 0 and
+ * means nothing.
  */
 void cpu_times_fill(struct cpu_times *c, struct snapshot *s);
 

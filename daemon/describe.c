@@ -10,8 +10,8 @@
 #include "util.h"
 
 /*
- * The text grows element by element: a tree of 10000 processes would take some ten times the memory
- * of its text. After the first failure nothing more is written.
+ * The text is written element by element, since a tree of 10000 processes would take about ten
+ * times the memory of its text. After the first failure nothing more is written.
  */
 struct writer {
 	const struct snapshot *s;
@@ -46,7 +46,7 @@ static void end(struct writer *w, const char *closing)
 	w->comma = true;
 }
 
-/* Writes and frees @value; NULL stands for a lack of memory. */
+/* Writes and frees @value; NULL means that there was no memory for it. */
 static void write_value(struct writer *w, const char *key, struct json_object *value)
 {
 	const char *text = NULL;
@@ -118,7 +118,7 @@ static void write_cost(struct writer *w, const char *key, enum pipe_kind pipe,
 		write_double(w, key, costs->seconds[kind]);
 }
 
-/* What is known of somebody on one kind of pipe; @sizes may be NULL. */
+/* What is known of a process, a group or the host on one kind of pipe; @sizes may be NULL. */
 static void write_counts(struct writer *w, enum pipe_kind pipe, const struct pipe_counts *counts,
 			 const struct pipe_errors *errors, const struct pipe_costs *costs,
 			 const struct pipe_sizes *sizes)
@@ -302,12 +302,7 @@ static void write_programs(struct writer *w)
 
 static void write_losses(struct writer *w)
 {
-	uint64_t lost = 0;
-
-	for (size_t i = 0; i < w->s->n_losses; i++)
-		lost += w->s->losses[i].updates;
-	write_number(w, "lost_updates", lost);
-
+	write_number(w, "lost_updates", snapshot_lost(w->s));
 	begin(w, "losses", "[");
 	for (size_t i = 0; i < w->s->n_losses; i++) {
 		begin(w, NULL, "{");

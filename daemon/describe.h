@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Snapshot to one JSON object: everything that is known, for Describe() and its readers.
+ * Renders a snapshot as one JSON object with everything that is known, for Describe().
  *
  * Keys are snake_case and keep their order. A figure that was not measured is absent and a
  * "…_reason" says why.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which *.conf files lie beside a configuration file: directory order, masking and sorting as
- * systemd does it.
+ * Finds the *.conf files that belong to a configuration file, with the order of directories,
+ * masking and sorting of systemd.
  */
 #ifndef PIPEWATCH_DROPIN_H
 #define PIPEWATCH_DROPIN_H

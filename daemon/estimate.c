@@ -9,11 +9,11 @@
  * normal. */
 #define DISAGREE_ERRORS 3
 
-/* An error of a fifth; with fewer nothing could disagree. */
+/* For an error of a fifth; with a larger one hardly anything could disagree. */
 #define SAMPLES_MIN 25
 
-/* What a burst cannot see is a few instructions at the call. More than this share of the whole is a
- * contradiction. */
+/* A burst misses only a few instructions around the call. If it misses more than this share of the
+ * whole, the two contradict each other. */
 #define BLIND_MAX_RATIO 0.5
 
 static void figure_set(struct cost_figure *f, double seconds, double error_seconds)
@@ -31,7 +31,7 @@ static void figure_add(struct cost_figure *sum, const struct cost_figure *add)
 	sum->error_seconds = hypot(sum->error_seconds, add->error_seconds);
 }
 
-/* The sum of the known stages; not known where the update itself is not. */
+/* The sum of the known stages; not known unless the stage COST_UPDATE is. */
 static void stages_sum(const struct burst_stage stages[static COST_STAGES], struct cost_figure *ret)
 {
 	if (!stages[COST_UPDATE].cost.known) {
@@ -51,8 +51,8 @@ static bool figures_disagree(const struct cost_figure *a, const struct cost_figu
 }
 
 /*
- * What the burst misses on our own pipe, by A/B. It has a figure only where both have. A little
- * below zero is noise, and counts as nothing.
+ * What the burst misses on our own pipe, compared with A/B; known only where both are. A little
+ * below zero is noise, and counts as zero.
  */
 static void find_blind(const struct cost_figure *ab, const struct cost_figure *own,
 		       struct cost_figure *ret)
@@ -83,9 +83,9 @@ static void estimate_undivided(struct cost_estimate *e, const struct cost_figure
 }
 
 /*
- * @blind goes to the stage it belongs to: for writes mostly the superblock, for reads the call.
- * @call is what the call of a timed function costs, for where A/B has nothing to say of this
- * update; may be unknown.
+ * @blind, what the burst misses, goes to the stage that it mostly belongs to: of writes the
+ * superblock, of reads the update. Where that is not known, @call is used instead, the cost of
+ * calling a timed function, which may be unknown as well.
  */
 static void estimate_from_burst(struct cost_estimate *e, enum update_kind kind,
 				const struct burst_stage stages[static COST_STAGES],
@@ -116,8 +116,8 @@ static void estimate_from_burst(struct cost_estimate *e, enum update_kind kind,
 			figure_add(&e->whole, &e->stages[stage]);
 }
 
-/* The cost of a call as A/B shows it on reads of any kind of pipe: the same instructions before
- * every function. */
+/* The cost of calling a timed function, as A/B shows it on reads of either kind of pipe: the
+ * instructions are the same for every function. */
 static void find_call(const struct ab *ab, const struct burst_result *burst,
 		      struct cost_figure *ret)
 {
@@ -209,7 +209,7 @@ void estimate_check_samples(struct cost_estimate *e, double seconds, uint64_t up
 		estimate_undivided(e, sample);
 		return;
 	}
-	/* What is inline in the writer is not in the function that samples are found in. */
+	/* What is inline in the writer is not in the functions that are sampled. */
 	if (e->stages[COST_SUPERBLOCK].known)
 		seen.seconds -= e->stages[COST_SUPERBLOCK].seconds;
 	if (figures_disagree(&seen, sample))

@@ -3,9 +3,9 @@
  * One unit cost per kind of update and pipe, from what the estimators say. Pure arithmetic.
  *
  * A burst times the calls of the real load, but not what is inline around them: the call itself,
- * and a writer's access to the superblock. A/B includes all of it, but only on our own pipe. So
- * both look at our own pipe too; what A/B sees there beyond the burst is added to the burst of the
- * real load. Sampling is a check: it is right in the mean, and its error is large.
+ * and a writer's access to the superblock. A/B includes all of that, but only on our own pipe. So
+ * bursts time our own pipe too, and what A/B sees there beyond the burst is added to the burst of
+ * the real load. Sampling is a check: it is right on average, but its error is large.
  */
 #ifndef PIPEWATCH_ESTIMATE_H
 #define PIPEWATCH_ESTIMATE_H
@@ -19,15 +19,15 @@ struct estimates {
 };
 
 /*
- * @ab and @burst may be NULL where they cannot be had, with @ab_reason and @burst_reason then
- * saying why. Paths that are not paid have no cost. Fills all of *ret.
+ * @ab and @burst are NULL where there are none; @ab_reason and @burst_reason then say why. Paths
+ * that are not paid have no cost. Fills all of *ret.
  */
 void estimate_all(const enum path_state paths[PIPE_KINDS][UPDATE_KINDS], const struct ab *ab,
 		  const char *ab_reason, const struct burst_result *burst, const char *burst_reason,
 		  struct estimates *ret);
 
-/* Adds sampling's opinion: @seconds of CPU time in @updates updates of that kind, with @samples
- * behind it. */
+/* Adds the estimate by sampling: @seconds of CPU time in @updates updates of that kind, known from
+ * @samples samples. */
 void estimate_check_samples(struct cost_estimate *e, double seconds, uint64_t updates,
 			    uint64_t samples);
 

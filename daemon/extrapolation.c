@@ -3,15 +3,16 @@
 
 #include <math.h>
 
-/* Of none in windows that cover a share p, e^-3 is 5 % when 3/p were to be expected. */
+/* When 3 events are to be expected in the windows, the probability of seeing none is e^-3, or 5 %.
+ */
 #define UNSEEN_EVENTS 3
 
-/* A count of equidistant events in a window is off by up to one, evenly on both sides. */
+/* Of evenly spaced events, a window can count up to one too many or too few. */
 #define EDGE_VARIANCE (1.0 / 6)
 
 /*
- * The time that counting takes in a window can at most have held up a chain of processes that wait
- * for each other all along, or every operation of somebody who does nothing else.
+ * At most, the time that counting takes in a window has held up a chain of processes that always
+ * wait for each other, or every operation of a process that does nothing else.
  */
 static double slowdown_max(uint64_t window_usec, uint64_t operations, double counting_seconds,
 			   double counting_ratio)
@@ -34,27 +35,27 @@ void extrapolation_factor(uint64_t window_usec, uint64_t elapsed_usec, uint64_t 
 	}
 	most = slowdown_max(window_usec, operations, counting_seconds, counting_ratio);
 	middle = (1 + most) / 2;
-	/* The window itself is counted, and certain. */
+	/* What was counted in the window itself is certain. */
 	between = (double)(elapsed_usec - window_usec) / window_usec;
 	factor = 1 + between * middle;
 	*ret = (struct extrapolation_factor){
 		.factor = factor,
-		/* Of an even distribution. */
+		/* The standard deviation of an even distribution. */
 		.systematic_ratio = between * (most - 1) / sqrt(12) / factor,
 	};
 }
 
-/* Scales one after another, so that the results sum to what the sum scales to. */
+/* Scales the running sum, so that the results add up to what the sum scales to. */
 static void sizes_scale(double factor, uint64_t sizes[static SIZE_CLASSES], uint64_t *ret_sum)
 {
 	uint64_t counted = 0, scaled = 0;
 
-	for (int class = 0; class < SIZE_CLASSES; class ++) {
+	for (int i = 0; i < SIZE_CLASSES; i++) {
 		uint64_t until;
 
-		counted += sizes[class];
+		counted += sizes[i];
 		until = llround(factor * counted);
-		sizes[class] = until - scaled;
+		sizes[i] = until - scaled;
 		scaled = until;
 	}
 	*ret_sum = scaled;
@@ -72,7 +73,7 @@ void extrapolation_scale(const struct extrapolation_factor *f, struct pipe_count
 	counts->noatime_reads = llround(f->factor * counts->noatime_reads);
 }
 
-/* What was counted itself is certain: no error without anything between windows. */
+/* What was counted is certain: without time between windows there is no error. */
 static double variance_scaled(double factor, double variance)
 {
 	return factor * (factor - 1) * fmax(variance, EDGE_VARIANCE);
@@ -82,8 +83,8 @@ void extrapolation_error_end(struct extrapolation_error *e, const struct extrapo
 {
 	double window = e->window, last = e->last, variance = e->variance;
 
-	/* Now that there is something to compare it with, both windows are judged by that; but no
-	 * better than what comes at random times. */
+	/* Now that there is something to compare the first window with, both are judged by that,
+	 * but no better than events at random times. */
 	if (f->first_factor > 1 && last > 0)
 		variance += variance_scaled(f->first_factor, last) -
 			    variance_scaled(f->first_factor, last * last);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counts of windows as an estimate of the whole, and how far off it may be. Pure arithmetic.
+ * Extrapolates the counts of windows to the whole time, and says how far off that may be. Pure
+ * arithmetic.
  *
- * What a window counts is multiplied by the factor of the time that it stands for. Two things can
- * be wrong with that. Somebody may do more in windows than between them by chance: that shows in
+ * What is counted in a window is multiplied by a factor, for the time that it stands for. This can
+ * be wrong in two ways. A process may by chance do more in windows than between them. That shows in
  * how much consecutive windows differ, and is the random error, which grows with the square root of
- * time. A window that there is none to compare with may by chance hold all that was done, so its
- * error is as large as what it was scaled to, until the next one tells. And who is busy is slower
- * while counted, by what counting adds to each operation, while who waits for others is not: which
- * of them it is cannot be told, so the factor takes the middle between both, and the distance is
- * the systematic error, which grows with time.
+ * time. A window that there is no earlier one to compare with may by chance hold everything that
+ * was done, so its error is as large as what it was scaled to, until the next window tells. And a
+ * busy process is slower while it is counted, by what counting adds to each operation, but one that
+ * waits for others is not. Since the two cannot be told apart, the factor is the middle between
+ * both, and the distance is the systematic error, which grows in proportion to time.
  */
 #ifndef PIPEWATCH_EXTRAPOLATION_H
 #define PIPEWATCH_EXTRAPOLATION_H
@@ -23,14 +24,14 @@
 struct extrapolation_factor {
 	double factor;		 /* at least 1; 1 exactly: all was counted, nothing is estimated */
 	double systematic_ratio; /* standard error of the factor, as a share of it */
-	bool first; /* the window before was none, or not of this length: nothing to compare with */
-	double first_factor; /* of the one before, which was the first; 0: it was not */
+	bool first;		 /* there is no earlier window to compare with */
+	double first_factor;	 /* of the previous window, if that was the first; else 0 */
 };
 
 /*
- * Of a window of @window_usec in which @operations were counted, with the @elapsed_usec from the
- * end of the one before to its own end. @counting_ratio is what counting adds to an operation, as a
- * share of one that is not counted.
+ * The factor of a window of @window_usec in which @operations were counted, @elapsed_usec being the
+ * time from the end of the previous window to its own end. @counting_ratio is what counting adds to
+ * an operation, as a share of one that is not counted.
  */
 void extrapolation_factor(uint64_t window_usec, uint64_t elapsed_usec, uint64_t operations,
 			  double counting_seconds, double counting_ratio,
@@ -40,7 +41,7 @@ void extrapolation_factor(uint64_t window_usec, uint64_t elapsed_usec, uint64_t 
 void extrapolation_scale(const struct extrapolation_factor *f, struct pipe_counts *counts,
 			 struct pipe_sizes *sizes);
 
-/* The error of one count of somebody, over all windows. All zero at the start. */
+/* The error of one count of a process or group, over all windows. All zero at the start. */
 struct extrapolation_error {
 	uint32_t window; /* counted in this window */
 	uint32_t last;	 /* in the one before */
@@ -55,7 +56,7 @@ void extrapolation_error_end(struct extrapolation_error *e, const struct extrapo
 float extrapolation_error(const struct extrapolation_error *e);
 
 /*
- * Somebody who was in none of many windows has made fewer operations than this, with 95 %
+ * A process that was seen in none of many windows has made fewer operations than this, with 95 %
  * confidence, if they come at random times.
  */
 double extrapolation_unseen_max(const struct extrapolation_factor *f);

@@ -12,17 +12,17 @@
 /* Beyond any machine, but far from where products of such numbers overflow. */
 #define FACT_MAX 1e15
 
-/* So many choices running must find windows too costly, unless it is by far. */
+/* So many choices in a row must find windows too costly, unless they are so by far. */
 #define LEAVE_CHOICES 2
 
 #define NEVER (-1.0)
 
 struct governor {
 	enum snapshot_mode mode; /* the last choice; MODE_AUTO: the next one knows no past */
-	unsigned int n_over;	 /* choices running that found a mode other than exact too costly */
-	double credit_seconds;	 /* CPU time that counting everything may take beyond its room */
-	double chosen_seconds;	 /* when it was last looked at; NEVER */
-	/* Since when these would have had ample room. */
+	unsigned int n_over;   /* choices in a row that found a mode other than exact too costly */
+	double credit_seconds; /* CPU time that counting everything may take beyond its room */
+	double chosen_seconds; /* when it was last looked at; NEVER */
+	/* Since when these modes would have had ample room. */
 	double exact_since, burst_since;
 };
 
@@ -30,7 +30,7 @@ struct governor {
 struct prospect {
 	const struct governor_facts *facts; /* with sane figures */
 	double pipe_seconds;		    /* that the host spends in operations, per second */
-	bool at_floor;			    /* the budget is of the CPUs' time, not of that */
+	bool at_floor;			    /* the budget is a share of the CPUs' time instead */
 	double allowed;
 	double room; /* for counting */
 	bool known;  /* what counting costs */
@@ -38,7 +38,7 @@ struct prospect {
 	double window;				/* CPU seconds of one window */
 	double longest_seconds, period_seconds; /* from window to window: the most, what fits */
 	double burst;				/* with windows as far apart as can be */
-	double costs[SNAPSHOT_MODES];		/* all together; only where known and possible */
+	double costs[SNAPSHOT_MODES];		/* in all; negative: not known, or not possible */
 };
 
 static double sane(double x)
@@ -101,9 +101,7 @@ static void prospect_init(struct prospect *p, const struct governor_facts *f)
 	p->costs[MODE_OFF] = 0;
 }
 
-/* ---- words ---- */
-
-/* So many significant digits, without an exponent. */
+/* With @digits significant digits and without an exponent. */
 static void number_print(char *ret, size_t size, double x, int digits)
 {
 	char rounded[32];
@@ -149,7 +147,7 @@ static double base_seconds(const struct prospect *p)
 	return p->at_floor ? p->facts->cpus : p->pipe_seconds;
 }
 
-/* In percent, with more digits where two would make it look as if it were just what is allowed. */
+/* In percent, with more than two digits where these would make it look equal to what is allowed. */
 static struct words words_percent(const struct prospect *p, double cost)
 {
 	double percent = cost / base_seconds(p) * 100;
@@ -204,7 +202,7 @@ static const char *compared(const struct prospect *p, double cost)
 	return cost > p->allowed ? "more than" : "within";
 }
 
-/* Why counting every operation is what is done. */
+/* Why every operation is counted. */
 static void explain_exact(const struct prospect *p, const struct governor *g, const char *prefix,
 			  struct governor_choice *ret)
 {
@@ -229,7 +227,7 @@ static void explain_exact(const struct prospect *p, const struct governor *g, co
 								   : "");
 }
 
-/* Why @subject, a mode that shows more at @cost, is not what is done. */
+/* Why @subject, a mode that shows more and costs @cost, is not in force. */
 static void explain_less(const struct prospect *p, const char *subject, double cost,
 			 bool too_costly, enum snapshot_mode mode, struct governor_choice *ret)
 {
@@ -263,7 +261,7 @@ static void explain_auto(const struct prospect *p, const struct governor *g,
 			     ret);
 }
 
-/* Of a mode that was asked for and is possible. */
+/* For a mode that was asked for and is possible. */
 static void explain_asked(const struct prospect *p, const struct governor *g,
 			  struct governor_choice *ret)
 {
@@ -291,8 +289,6 @@ static void explain_asked(const struct prospect *p, const struct governor *g,
 	default: say(ret, "Mode off was asked for: nothing is counted or sampled.");
 	}
 }
-
-/* ---- the choice ---- */
 
 static void past_forget(struct governor *g)
 {
@@ -366,7 +362,7 @@ static enum snapshot_mode less_than_exact(const struct prospect *p)
 	return p->burst > p->room && p->facts->can_sample ? MODE_PROFILE : MODE_BURST;
 }
 
-/* Goes from the mode that was in force to the one that is now. */
+/* Goes from the mode that was in force to the one that is to be. */
 static void choose_auto(struct governor *g, const struct prospect *p)
 {
 	enum snapshot_mode mode = g->mode;
@@ -398,7 +394,7 @@ static void choose_auto(struct governor *g, const struct prospect *p)
 	g->mode = mode;
 }
 
-/* What is left where the one that was asked for, or any that counts, is impossible. */
+/* The choice where the mode that was asked for, or any mode that counts, is impossible. */
 static void choose_without(struct governor *g, const struct prospect *p,
 			   struct governor_choice *ret)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which mode is in force: what each would cost, what the budget allows, and a choice that does not
- * flap. Pure arithmetic: no I/O, no clock.
+ * Chooses the mode, by what each would cost and what the budget allows, without flapping. Pure
+ * arithmetic: no I/O, no clock.
  *
  * The budget is a share of the time that the host spends in pipe operations. Counting adds the same
- * share, about 20 %, to an operation at any rate: measured by that alone it could never be exact,
- * not even where a hundred operations a second cost nobody anything. So the budget is of a tenth of
- * the CPUs' time at the least: the default of 1 % always allows 0.1 % of each CPU.
+ * share to each operation, about 20 %, however many there are: by that measure alone exact counting
+ * would never be allowed, not even of a hundred operations a second, which cost nobody anything. So
+ * the budget is a share of at least a tenth of the CPUs' time: the default of 1 % always allows 0.1
+ * % of each CPU.
  *
- * The daemon itself may cost as much as that, on a small or slow machine. Not to count would then
- * save next to nothing, so counting always has a tenth of what is allowed, on top of it if need be;
+ * On a small or slow machine the daemon itself may cost that much. Not counting would then save
+ * next to nothing, so counting always has a tenth of what is allowed, in addition to it if need be;
  * the reason says so.
  */
 #ifndef PIPEWATCH_GOVERNOR_H
@@ -19,25 +20,25 @@
 
 #include "snapshot.h"
 
-/* The share of the CPUs' time that the budget is of at the least. */
+/* The least that the budget is a share of, as a share of the CPUs' time. */
 #define GOVERNOR_FLOOR 0.1
 
-/* The share of what is allowed that counting has, whatever the rest costs. */
+/* The share of what is allowed that is left for counting, whatever the rest costs. */
 #define GOVERNOR_RESERVE 0.1
 
 /*
- * The time that the budget is of: for so long room that is not used is saved up. A spurt of pipe
- * operations is still counted exactly, a load that lasts is not.
+ * For how long unused room is saved up. A spurt of pipe operations is still counted exactly, a
+ * lasting load is not.
  */
 #define GOVERNOR_CREDIT_SEC 120.0
 
-/* From window to window: at the most, and at the least, of which the latter is also four times as
- * long as programs are attached for a window. */
+/* The longest and the shortest time from window to window; the latter is also at least four times
+ * as long as the programs are attached for one. */
 #define GOVERNOR_LONGEST_SEC  300.0
 #define GOVERNOR_SHORTEST_SEC 1.0
 
-/* A mode that costs more is returned to when it would have taken less than that share of its room
- * for so long. */
+/* A more costly mode is returned to when for this long it would have taken less than this share of
+ * its room. */
 #define GOVERNOR_RETURN_RATIO 0.7
 #define GOVERNOR_RETURN_SEC   10.0
 
@@ -65,7 +66,7 @@ struct governor_choice {
 	/* CPU seconds per second of each mode, burst with the period that fits; negative: not
 	 * known, or not possible. Of MODE_AUTO always, since it is one of the others. */
 	double predicted[SNAPSHOT_MODES];
-	double allowed;	  /* likewise */
+	double allowed;	  /* CPU seconds per second */
 	char reason[256]; /* whole sentences */
 };
 
@@ -81,10 +82,10 @@ static inline void governor_freep(struct governor **g)
 }
 
 /*
- * To be asked about once a second. With MODE_AUTO the choice depends on the ones before: exact is
- * left when what was saved up is used, windows at once when they take more than twice what is
- * allowed, else when they were too much twice running. The first choice, and the first one after
- * another mode was asked for or something became impossible, knows no past.
+ * To be called about once a second. With MODE_AUTO the choice depends on the previous ones: exact
+ * is left when the saved room is used up; windows are left at once when they take more than twice
+ * what is allowed, else when they were too costly twice in a row. The first choice, and the first
+ * one after another mode was asked for or something became impossible, has no past.
  */
 void governor_choose(struct governor *g, const struct governor_facts *facts,
 		     struct governor_choice *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Times in buckets, each with its sum, so that a mean over buckets is exact and only the decision
- * what to leave out is as coarse as they are. Pure arithmetic.
+ * Times in buckets, each of which also has their sum: a mean over buckets is exact, and only the
+ * decision what to leave out is as coarse as the buckets. Pure arithmetic.
  */
 #ifndef PIPEWATCH_HISTOGRAM_H
 #define PIPEWATCH_HISTOGRAM_H
@@ -25,8 +25,8 @@ struct histogram_mean {
 };
 
 /*
- * The mean and its standard error. Times above @outlier_medians medians are not of the same kind as
- * the rest: an interrupt inside, a hypervisor that ran somebody else.
+ * The mean and its standard error. Times above @outlier_medians medians are left out, since
+ * something else is in them: an interrupt, or a hypervisor that ran another guest.
  */
 void histogram_mean(const struct histogram *h, unsigned int outlier_medians,
 		    struct histogram_mean *ret);

@@ -35,7 +35,7 @@ static bool symbol_parse(const char *line, struct symbol *ret)
 	return ret->length > 0;
 }
 
-/* A dot begins what compilers append to the names of parts and copies; no name in C has one. */
+/* Compilers append a dot and more to the names of parts and copies; no name in C has a dot. */
 static bool symbol_is_of(const struct symbol *s, const char *function)
 {
 	size_t length = strlen(function);
@@ -74,7 +74,7 @@ static int find(FILE *f, const char *const *functions, struct kallsyms_range *re
 	}
 	if (ferror(f))
 		return errno ? -errno : -EIO;
-	/* What nothing follows has no known end. */
+	/* The end of a function that nothing follows is not known. */
 	if (n_symbols == 0 || n_ended < n)
 		return -ENODATA;
 	*ret_n = n;
@@ -100,7 +100,7 @@ int kallsyms_find_passed(int fd, const char *const *functions, struct kallsyms_r
 		return -errno;
 	if (fs.f_type != PROC_SUPER_MAGIC)
 		return -ENOTTY;
-	/* Opened again it would be a file of ours, without addresses. */
+	/* Opening it again would hide the addresses. */
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (copy < 0)
 		return -errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where functions of the kernel proper are in memory, by /proc/kallsyms. The addresses need
- * CAP_SYSLOG, of whoever opens it.
+ * Where functions of the kernel proper are in memory, by /proc/kallsyms. The addresses are shown
+ * only to a process that has CAP_SYSLOG when it opens the file.
  */
 #ifndef PIPEWATCH_KALLSYMS_H
 #define PIPEWATCH_KALLSYMS_H
@@ -26,8 +26,8 @@ int kallsyms_find(const char *path, const char *const *functions, struct kallsym
 		  size_t max, size_t *ret_n);
 
 /*
- * The same in an open file that somebody else has passed, who could see the addresses. It stays
- * open. -ENOTTY: it is no file of /proc.
+ * The same in an open file, passed by a process that may see the addresses. It stays open. -ENOTTY:
+ * it is not a file of /proc.
  */
 int kallsyms_find_passed(int fd, const char *const *functions, struct kallsyms_range *ret,
 			 size_t max, size_t *ret_n);

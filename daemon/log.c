@@ -34,14 +34,14 @@ void log_message(int level, const char *format, ...)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 
-	/* sd-daemon(3): systemd takes the level from a prefix; anybody else has no use for it. */
+	/* sd-daemon(3): the journal takes the level from a prefix; nobody else has a use for it. */
 	if (stderr_is_journal())
 		n = snprintf(line, sizeof(line), "<%d>%s\n", level, text);
 	else
 		n = snprintf(line, sizeof(line), "pipewatchd: %s\n", text);
 
-	/* What nobody reads is lost rather than waited for. No longer than PIPE_BUF, it is written
-	 * as a whole or not at all. */
+	/* A message that nobody reads is lost rather than waited for. Being no longer than
+	 * PIPE_BUF, it is written as a whole or not at all. */
 	if (poll(&polled, 1, 0) == 1 && polled.revents & POLLOUT)
 		(void)!write(STDERR_FILENO, line, n);
 }

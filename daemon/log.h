@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One line a message on stderr, with the level in front for the journal. Only main logs. */
+/* Writes one line per message to stderr, prefixed with the level for the journal. Only main logs.
+ */
 #ifndef PIPEWATCH_LOG_H
 #define PIPEWATCH_LOG_H
 

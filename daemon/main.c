@@ -5,14 +5,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
 #include "bus.h"
+#include "clock.h"
 #include "config.h"
 #include "http.h"
 #include "log.h"
@@ -23,6 +24,12 @@
 #include "service.h"
 #include "util.h"
 
+/* By default sd-event moves timers by up to 250 ms, to a grid that is the same on the whole host:
+ * longer than a window, and in step with others. */
+#define STEP_ACCURACY_USEC 1000
+
+#define USEC_PER_SEC UINT64_C(1000000)
+
 struct daemon {
 	const struct options *options;
 	struct config *config;
@@ -31,9 +38,10 @@ struct daemon {
 	struct http *http;
 	struct bus *bus;
 	sd_event_source *wake;
-	int wake_fd;		 /* what it polls; -1: nothing */
-	enum snapshot_mode mode; /* as told last */
-	bool collect_failed;	 /* said so already */
+	int wake_fd;		 /* what wake polls; -1: nothing */
+	enum snapshot_mode mode; /* as last told */
+	bool collect_failed;	 /* and told so */
+	int window_error;	 /* likewise */
 };
 
 static void warn_line(const char *line)
@@ -102,7 +110,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)usec;
 	collect(userdata, false);
 	tell_states(userdata);
-	r = sd_event_source_set_time_relative(source, SERVICE_COLLECT_SEC * UINT64_C(1000000));
+	r = sd_event_source_set_time_relative(source, SERVICE_COLLECT_SEC * USEC_PER_SEC);
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
@@ -115,10 +123,30 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *userd
 	return 0;
 }
 
-/* What follows from a change of mode: it is logged and told, and what wakes us is another. */
-static int follow_mode(struct daemon *d)
+/* Polls what the measurement wants to be polled, which changes with the mode. Where that fails it
+ * is tried again with the next step; until then the counters are read by the timer alone. */
+static void follow_wake_fd(struct daemon *d)
 {
 	int fd = service_wake_fd(d->service), r;
+
+	if (fd == d->wake_fd)
+		return;
+	d->wake = sd_event_source_disable_unref(d->wake);
+	d->wake_fd = -1;
+	if (fd < 0)
+		return;
+	r = sd_event_add_io(d->event, &d->wake, fd, EPOLLIN, on_wake, d);
+	if (r < 0)
+		log_message(LOG_WARNING,
+			    "Watching for ends of threads failed: %s. It is tried again.",
+			    strerror(-r));
+	else
+		d->wake_fd = fd;
+}
+
+/* Logs a change of mode, and tells it on the bus. */
+static void follow_mode(struct daemon *d)
+{
 	const char *reason;
 	enum snapshot_mode mode = service_mode(d->service, &reason);
 
@@ -127,14 +155,18 @@ static int follow_mode(struct daemon *d)
 		tell_states(d);
 		d->mode = mode;
 	}
-	if (fd == d->wake_fd)
-		return 0;
-	d->wake = sd_event_source_disable_unref(d->wake);
-	d->wake_fd = fd;
-	if (fd < 0)
-		return 0;
-	r = sd_event_add_io(d->event, &d->wake, fd, EPOLLIN, on_wake, d);
-	return r < 0 ? r : 0;
+	follow_wake_fd(d);
+}
+
+static void follow_windows(struct daemon *d)
+{
+	int error = service_window_error(d->service);
+
+	if (error < 0 && error != d->window_error)
+		log_message(LOG_WARNING,
+			    "A window could not be counted: %s. The next one tries again.",
+			    strerror(-error));
+	d->window_error = error;
 }
 
 static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
@@ -144,9 +176,8 @@ static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
 	int r;
 
 	(void)usec;
-	r = follow_mode(d);
-	if (r < 0)
-		return r;
+	follow_windows(d);
+	follow_mode(d);
 	r = sd_event_source_set_time_relative(source, next_usec);
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -188,22 +219,33 @@ static void reload(struct daemon *d)
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
-	struct timespec now;
-	int r;
-
 	(void)source;
 	(void)info;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		   now.tv_sec * 1000000ULL + now.tv_nsec / 1000);
+	sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, monotonic_usec());
 	reload(userdata);
-	r = follow_mode(userdata);
+	follow_mode(userdata);
 	tell_states(userdata);
 	sd_notify(false, "READY=1");
+	return 0;
+}
+
+/* A timer that the loop keeps. When its handler fails the loop ends: by default sd-event would only
+ * switch the timer off, and a daemon that looks well would measure nothing. */
+static int add_timer(struct daemon *d, uint64_t usec, uint64_t accuracy_usec,
+		     sd_event_time_handler_t handler)
+{
+	_cleanup_(sd_event_source_unrefp) sd_event_source *source = NULL;
+	int r = sd_event_add_time_relative(d->event, &source, CLOCK_MONOTONIC, usec, accuracy_usec,
+					   handler, d);
+
+	if (r >= 0)
+		r = sd_event_source_set_exit_on_failure(source, true);
+	if (r >= 0)
+		r = sd_event_source_set_floating(source, true);
 	return r;
 }
 
-/* Blocked before anything can go wrong with them, so that none is missed during the start. */
+/* Blocks the signals first, so that none is missed or kills us during the start. */
 static int add_signals(struct daemon *d)
 {
 	sigset_t set;
@@ -229,47 +271,62 @@ static int add_collection(struct daemon *d)
 	const char *reason;
 	int r;
 
-	r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC,
-				       SERVICE_COLLECT_SEC * UINT64_C(1000000), 0, on_timer, d);
+	r = add_timer(d, SERVICE_COLLECT_SEC * USEC_PER_SEC, 0, on_timer);
 	if (r >= 0)
-		r = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, 0, 0, on_step, d);
+		r = add_timer(d, 0, STEP_ACCURACY_USEC, on_step);
 	if (r < 0)
 		return r;
 	d->wake_fd = -1;
 	d->mode = service_mode(d->service, &reason);
-	return follow_mode(d);
+	follow_mode(d);
+	return 0;
+}
+
+static void strings_freep(char ***strings)
+{
+	for (char **s = *strings; s && *s; s++)
+		free(*s);
+	free(*strings);
+}
+
+/* Returns how many sockets systemd has passed, or -errno, having logged why. */
+static int serve_passed(struct daemon *d)
+{
+	_cleanup_(strings_freep) char **names = NULL;
+	int n = sd_listen_fds_with_names(false, &names);
+
+	if (n < 0) {
+		fail_os("Taking over the sockets passed by systemd failed", n);
+		return n;
+	}
+	for (int i = 0; i < n; i++) {
+		int r = http_listen_fd(d->http, SD_LISTEN_FDS_START + i);
+
+		if (r >= 0)
+			continue;
+		log_message(
+			LOG_ERR,
+			"The passed socket %s cannot be used: %s. Pass listening stream sockets only.",
+			names[i], strerror(-r));
+		return r;
+	}
+	return n;
 }
 
 /* Returns 0 or an exit code, having logged why. */
 static int serve_http(struct daemon *d)
 {
-	char **names = NULL;
-	int n, r;
+	int n_passed, r;
 
 	r = http_new(d->event, service_get, d->service, &d->http);
 	if (r < 0)
 		return fail_os("Starting the HTTP server failed", r);
-
-	n = sd_listen_fds_with_names(false, &names);
-	if (n < 0)
-		return fail_os("Taking over the sockets passed by systemd failed", n);
-	for (int i = 0; i < n; i++) {
-		if (r >= 0) {
-			r = http_listen_fd(d->http, SD_LISTEN_FDS_START + i);
-			if (r < 0)
-				log_message(
-					LOG_ERR,
-					"The passed socket %s cannot be used: %s. Pass listening stream sockets only.",
-					names[i], strerror(-r));
-		}
-		free(names[i]);
-	}
-	free(names);
-	if (r < 0)
+	n_passed = serve_passed(d);
+	if (n_passed < 0)
 		return PIPEWATCH_EXIT_OS;
 
-	/* systemd has probably opened the default address; another one was asked for. */
-	if (n > 0 && d->config->listen_is_default)
+	/* systemd has probably opened the default address; any other was asked for. */
+	if (n_passed > 0 && d->config->listen_is_default)
 		return 0;
 	for (char **listen = d->config->listen; *listen; listen++) {
 		r = http_listen(d->http, *listen);
@@ -288,7 +345,7 @@ static int serve_http(struct daemon *d)
 	return 0;
 }
 
-/* What cannot be measured is said once; whether it ends the start depends on what was asked for. */
+/* Says once what cannot be measured. Whether that ends the start depends on the mode asked for. */
 static int judge_service(const struct daemon *d)
 {
 	const char *reason;
@@ -340,7 +397,7 @@ static int daemon_start(struct daemon *d)
 	return 0;
 }
 
-/* For a client, for what is read of /proc meanwhile, and for telling systemd. */
+/* For a client, for files in /proc that are read meanwhile, and for notifying systemd. */
 #define SPARE_DESCRIPTORS 4
 
 /* Without them the start would seem to succeed, and nobody be served. */
@@ -362,7 +419,8 @@ static int daemon_run(struct daemon *d)
 {
 	int r;
 
-	/* Not before: its first message starts the clock, and nothing feeds it during the start. */
+	/* Not earlier: from its first message on it must be fed, and nothing does that during the
+	 * start. */
 	r = sd_event_set_watchdog(d->event, true);
 	if (r < 0)
 		return fail_os("Starting the watchdog failed", r);
@@ -411,7 +469,11 @@ int main(int argc, char **argv)
 	if (r != 0)
 		return r;
 	switch (options->action) {
-	case OPTIONS_CHECK_CONFIG: config_dump(d.config, stdout); return PIPEWATCH_EXIT_OK;
+	case OPTIONS_CHECK_CONFIG:
+		config_dump(d.config, stdout);
+		if (fflush(stdout) != 0)
+			return fail_os("Writing the configuration failed", -errno);
+		return PIPEWATCH_EXIT_OK;
 	case OPTIONS_CHECK: return service_check(d.config, stdout);
 	default: r = daemon_start(&d); return r != 0 ? r : daemon_run(&d);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What measurement.c and measurement-fill.c share: nobody else includes it. */
+/* Shared by measurement.c and measurement-fill.c; nobody else includes it. */
 #ifndef PIPEWATCH_MEASUREMENT_PARTS_H
 #define PIPEWATCH_MEASUREMENT_PARTS_H
 
@@ -29,23 +29,23 @@ struct measurement {
 	struct observer *observer;
 	struct cpu_times *cpu_times;
 	struct operation_cost cost;
-	/* Of what was freed, for counters that go on. */
+	/* Of what has been freed, for counters that must not fall. */
 	struct counting_past past;
 	uint64_t sampling_lost;
 
 	struct governor_choice choice;
-	/* As of the last change: the figures in it move all the time, which is no change of state.
+	/* As of the last change: the figures in a reason change all the time, the state does not.
 	 */
 	char mode_reason[256];
-	bool reason_measured;  /* it knows what counting costs */
-	bool counted;	       /* something has been, at some time */
-	bool interrupted;      /* not all of the time everything */
-	int refused;	       /* exit code: counting is out of the question */
-	bool sampling_refused; /* likewise */
+	bool reason_measured;  /* that reason knew what counting costs */
+	bool counted;	       /* operations have been counted at some time */
+	bool interrupted;      /* there was a time in which not all of them were */
+	int refused;	       /* exit code that says why counting is impossible; 0: it is not */
+	bool sampling_refused; /* sampling is impossible */
 	char counting_reason[512];
 	char sampling_reason[256];
 
-	int window_error;   /* of a window, not returned yet; 0: none */
+	int window_error;   /* of the last window; 0: it was opened and closed */
 	uint64_t look_usec; /* of the next look; CLOCK_MONOTONIC */
 	uint64_t calibration_usec;
 

@@ -4,30 +4,31 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clock.h"
 #include "pipewatch/api.h"
-#include "spell.h"
 #include "util.h"
 
-/* From one look at rates and modes to the next: for so long an exact mode can exceed the budget. */
+/* From one look at rates and modes to the next: for this long exact counting can exceed the budget.
+ */
 #define LOOK_USEC UINT64_C(1000000)
 
 /* When to look again whether programs are attached or detached. */
 #define UNSETTLED_USEC UINT64_C(50000)
 
-/* Bursts may take that share of what is allowed. */
+/* Bursts may take this share of what is allowed. */
 #define BURSTS_SHARE 0.2
 
-/* Less than that share of a window's operations by samples, a few dozen of them, is another load.
- */
+/* When samples, a few dozen of them, show less than this share of a window's rate, the load has
+ * changed. */
 #define SAMPLED_RATIO_MIN 0.25
 
-/* Before there was a burst: for how long its programs are attached, loading and trying out
- * included, and how many times as much as counting they add to an operation. */
+/* Assumed before the first burst: for how long its programs are attached, including loading and
+ * trying out, and what they add to an operation, in multiples of what counting adds. */
 #define BURST_EXPECTED_SECONDS	 2
 #define BURST_EXPECTED_COUNTINGS 2
 
-/* What a sample takes with its interrupt: 4.4 us on average, by what 199 and 999 Hz add to
- * instructions of pipe operations. */
+/* What a sample takes with its interrupt: 4.4 us on average, by what sampling at 199 and 999 Hz
+ * adds to the instructions of pipe operations. */
 #define SAMPLE_SECONDS 4.4e-6
 
 static bool mode_counts(enum snapshot_mode mode)
@@ -84,9 +85,10 @@ static void counting_stop(struct measurement *m)
 		return;
 	counting_past(m->counting, &m->past);
 	m->counting = counting_free(m->counting);
+	m->window_error = 0;
 }
 
-/* A figure more; without it the rest goes on. */
+/* Sampling is an additional figure: without it the rest goes on. */
 static int sampling_start(struct measurement *m)
 {
 	int r;
@@ -94,7 +96,7 @@ static int sampling_start(struct measurement *m)
 	if (m->sampling || m->sampling_refused)
 		return 0;
 	m->sampling_refused = true;
-	/* Where bpf(2) is out of the question it must not be called at all. */
+	/* Where bpf(2) is known to be refused it must not be called at all. */
 	if (m->setup.refusal(m->setup.userdata, 0, m->sampling_reason, sizeof(m->sampling_reason)))
 		return -EPERM;
 	m->samples = 0;
@@ -114,6 +116,13 @@ static void sampling_stop(struct measurement *m, const char *reason)
 	snprintf(m->sampling_reason, sizeof(m->sampling_reason), "%s", reason);
 }
 
+static unsigned int online_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? n : 1;
+}
+
 static void facts_gather(const struct measurement *m, uint64_t now_usec, struct governor_facts *ret)
 {
 	*ret = (struct governor_facts){
@@ -124,10 +133,10 @@ static void facts_gather(const struct measurement *m, uint64_t now_usec, struct 
 		.operations_per_second = m->operations_per_second,
 		.operation_seconds = m->cost.operation.seconds,
 		.counting_seconds = m->cost.counting.seconds,
-		/* The share of bursts is theirs, taken or not. */
+		/* Bursts have their share whether or not they use it. */
 		.other_seconds = observer_other(m->observer) + BURSTS_SHARE * m->choice.allowed,
 		.budget_ratio = m->setup.budget_ratio,
-		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
+		.cpus = online_cpus(),
 		.window_seconds = COUNTING_WINDOW_SECONDS,
 		.attached_seconds = COUNTING_ATTACHED_SECONDS,
 	};
@@ -180,15 +189,16 @@ static int start(struct measurement *m)
 	return 0;
 }
 
-/* Opens or closes a window; what that costs us is told apart from the rest of our own time. */
+/* Opens or closes a window, and keeps what that costs us apart from the rest of our own time. */
 static void windows_step(struct measurement *m, uint64_t *ret_usec)
 {
-	bool was_open = counting_window_open(m->counting);
+	bool was_open = counting_window_open(m->counting), is_open;
 	int r = counting_step(m->counting, ret_usec);
 
-	if (r < 0)
+	is_open = counting_window_open(m->counting);
+	if (r < 0 || is_open != was_open)
 		m->window_error = r;
-	if (was_open && !counting_window_open(m->counting))
+	if (was_open && !is_open)
 		observer_window(m->observer, counting_window_cpu_seconds(m->counting));
 }
 
@@ -204,7 +214,7 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 		sampling_stop(m, "The mode is off: nothing is sampled.");
 	if (mode_counts(mode) && start(m) >= 0 && m->counting) {
 		counting_set_period(m->counting, m->choice.period_seconds * 1e6);
-		/* At once, for what is told of the change. */
+		/* At once, so that what is told of the change is true. */
 		windows_step(m, &(uint64_t){ 0 });
 	} else {
 		counting_stop(m);
@@ -218,7 +228,7 @@ static void choice_apply(struct measurement *m, enum snapshot_mode before)
 		observer_mode_changed(m->observer, monotonic_usec());
 }
 
-/* Twice, for what turns out impossible changes what can be chosen. */
+/* Twice, since finding something impossible changes what can be chosen. */
 static void mode_choose(struct measurement *m)
 {
 	struct governor_facts facts;
@@ -239,7 +249,7 @@ static void mode_choose(struct measurement *m)
 	}
 }
 
-/* Rates are of the time from here on. */
+/* Rates are of the time from now on. */
 static void look_begin(struct measurement *m)
 {
 	m->looked_usec = monotonic_usec();
@@ -277,8 +287,8 @@ int measurement_new(const struct measurement_setup *setup, struct measurement **
 		return -ENOMEM;
 	mode_choose(m);
 	/* What starting took is not what running takes, and what our own threads claimed for it is
-	 * free again. */
-	measurement_collect(m, false);
+	 * free again. An error comes again when the counters are next read. */
+	(void)measurement_collect(m, false);
 	look_begin(m);
 
 	*ret_measurement = m;
@@ -320,7 +330,7 @@ void measurement_set_mode(struct measurement *m, enum snapshot_mode mode)
 	if (m->setup.mode == MODE_OFF)
 		look_begin(m);
 	m->setup.mode = mode;
-	/* What was out of the question is tried again. */
+	/* What was found impossible is tried again. */
 	m->refused = 0;
 	m->sampling_refused = false;
 	m->counting_reason[0] = m->mode_reason[0] = '\0';
@@ -343,7 +353,7 @@ enum snapshot_mode measurement_mode(const struct measurement *m, const char **re
 	return m->choice.mode;
 }
 
-/* Operations per second, as well as the mode tells. */
+/* Operations per second, as far as the mode in force can tell. */
 static double rate_find(struct measurement *m, double seconds)
 {
 	double pipe_cpu = accounts_pipe_cpu(m->accounts), sampled = pipe_cpu - m->pipe_cpu_seconds;
@@ -355,20 +365,21 @@ static double rate_find(struct measurement *m, double seconds)
 	if (m->counting && !counting_in_windows(m->counting))
 		return booked / seconds;
 
-	/* What is sampled is the time within the pipe's functions, most of an operation. */
+	/* What is sampled is the time inside the pipe's functions, which is most of an operation.
+	 */
 	sampled = m->cost.operation.known ? sampled / m->cost.operation.seconds / seconds : 0;
 	if (!m->counting)
 		return sampled;
-	/* Before the first window it is what it was before. */
+	/* Until the first window the last rate stands. */
 	window = counting_window_rate(m->counting);
 	if (window < 0)
 		window = m->operations_per_second;
-	/* That a load has ended is seen by samples sooner than by the next window. */
+	/* Samples show sooner than the next window that a load has ended. */
 	return m->sampling && sampled < SAMPLED_RATIO_MIN * window ? sampled : window;
 }
 
-/* What a burst costs everybody while its programs are attached, on top of our own time. Before
- * there was one, what is to be expected. */
+/* What a burst costs everybody while its programs are attached, in addition to our own time; before
+ * the first, what is to be expected. */
 static double burst_cost(const struct measurement *m)
 {
 	double pair = calibration_pair_seconds(m->calibration);
@@ -377,7 +388,7 @@ static double burst_cost(const struct measurement *m)
 	       (pair > 0 ? pair : BURST_EXPECTED_COUNTINGS * m->cost.counting.seconds);
 }
 
-/* As a share of it; of what is not known nothing is charged. */
+/* As a share of the figure; 0 where it is not known, since nothing is charged then. */
 static double cost_error(const struct cost_figure *f)
 {
 	return f->known ? cost_figure_value(f, true) : 0;
@@ -387,15 +398,15 @@ static double cost_error(const struct cost_figure *f)
 static double budget_base(const struct measurement *m, double *ret_error)
 {
 	double pipe = m->operations_per_second * m->cost.operation.seconds;
-	double least = GOVERNOR_FLOOR * sysconf(_SC_NPROCESSORS_ONLN);
+	double least = GOVERNOR_FLOOR * online_cpus();
 
 	*ret_error = pipe > least ? cost_error(&m->cost.operation) : 0;
 	return pipe > least ? pipe : least;
 }
 
 /*
- * Bursts have a share of their own of what is allowed: the next one is put off until it fits. So
- * what they take of our own time is none of what goes on all the time.
+ * Bursts have a share of their own of what is allowed, and the next one is put off until it fits.
+ * So what they take of our CPU time does not count as running cost.
  */
 static void charge_calibration(struct measurement *m)
 {
@@ -443,7 +454,8 @@ static void look(struct measurement *m, uint64_t now_usec)
 {
 	double seconds = (now_usec - m->looked_usec) * 1e-6;
 
-	measurement_collect(m, false);
+	/* Whoever asks for the figures, or the timer, is told of the error if it lasts. */
+	(void)measurement_collect(m, false);
 	m->operations_per_second = rate_find(m, seconds);
 	charge_own_cost(m, seconds);
 	m->looked_usec = now_usec;
@@ -455,13 +467,13 @@ static void look(struct measurement *m, uint64_t now_usec)
 	m->look_usec = now_usec + LOOK_USEC;
 }
 
-/* A/B has been measured anew, with the programs or without. */
+/* A/B has been measured anew, with the counting programs attached or without. */
 static void costs_renew(struct measurement *m)
 {
 	struct cost_figure figure;
 
-	/* What was done until now is charged with what was known until now. */
-	measurement_collect(m, false);
+	/* What was done until now is charged at the costs known until now. */
+	(void)measurement_collect(m, false);
 	calibration_operation(m->calibration, &figure);
 	if (m->counting && !counting_in_windows(m->counting))
 		operation_cost_with(&m->cost, &figure);
@@ -478,7 +490,8 @@ static bool calibrates(const struct measurement *m)
 	return m->calibration && (m->counting || m->refused);
 }
 
-/* Not in a window or right after one: A/B would be neither with the programs nor without. */
+/* Not in a window or right after one, when A/B would run with the programs for a part of the time.
+ */
 static void calibration_do(struct measurement *m, uint64_t now_usec)
 {
 	bool changed;
@@ -522,11 +535,12 @@ int measurement_collect(struct measurement *m, bool wake)
 	if (r >= 0 && m->sampling)
 		r = sampling_collect(m->sampling, monotonic_usec());
 	lifetime_check(&m->lifetime, monotonic_usec());
-	/* Nobody was told of it when it happened. */
-	if (r >= 0)
-		r = m->window_error;
-	m->window_error = 0;
 	return r;
+}
+
+int measurement_window_error(const struct measurement *m)
+{
+	return m->window_error;
 }
 
 int measurement_wake_fd(const struct measurement *m)

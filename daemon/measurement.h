@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is measured in the mode in force: counts, samples, unit costs, and what all that costs
- * itself. Follows the governor from mode to mode; what was booked stays.
+ * What is measured in the mode in force: counts, samples, unit costs, and what measuring them
+ * costs. Follows the governor from mode to mode; what was booked stays.
  */
 #ifndef PIPEWATCH_MEASUREMENT_H
 #define PIPEWATCH_MEASUREMENT_H
@@ -15,9 +15,9 @@
 struct measurement;
 
 /*
- * Says why nothing can be counted: with @error 0 whether it is out of the question before it is
- * tried, else why the trial failed with that -errno. Returns an exit code (pipewatch/api.h) with
- * sentences in @ret_reason, or 0: nothing is known to stand against it.
+ * Says why nothing can be counted: when @error is 0, why it need not even be tried; else why trying
+ * it failed with that -errno. Returns an exit code (pipewatch/api.h) with sentences in @ret_reason,
+ * or 0 when nothing is known to prevent it.
  */
 typedef int (*measurement_refusal_fn)(void *userdata, int error, char *ret_reason, size_t size);
 
@@ -28,8 +28,8 @@ struct measurement_setup {
 	unsigned int max_groups;
 	unsigned int sample_frequency_hz;
 	uint64_t start_usec, boot_usec; /* CLOCK_REALTIME */
-	const char *const
-		*directories; /* for FIFOs of our own, NULL-terminated; kept by the caller */
+	/* For FIFOs of our own, NULL-terminated; kept by the caller. */
+	const char *const *directories;
 	enum path_state paths[PIPE_KINDS][UPDATE_KINDS];
 	measurement_refusal_fn refusal; /* kept, with its userdata */
 	void *userdata;
@@ -47,10 +47,10 @@ static inline void measurement_freep(struct measurement **m)
 	measurement_free(*m);
 }
 
-/* Can operations be counted? Tries it. Returns 0, or an exit code and why not. */
+/* Tries whether operations can be counted. Returns 0, or an exit code and why not. */
 int measurement_try(const struct measurement_setup *setup, char *ret_reason, size_t size);
 
-/* 0 when what the configured mode asks for is measured; else an exit code, and why. */
+/* 0 when what the configured mode asks for is measured; else an exit code, and why it is not. */
 int measurement_refused(const struct measurement *m, const char **ret_reason);
 
 void measurement_set_mode(struct measurement *m, enum snapshot_mode mode);
@@ -66,10 +66,13 @@ uint64_t measurement_step(struct measurement *m);
  * -errno. */
 int measurement_collect(struct measurement *m, bool wake);
 
+/* Why the last window was not counted, as -errno; 0: it was. The next one tries again. */
+int measurement_window_error(const struct measurement *m);
+
 /* To be polled; -1: nothing. It changes with the mode. */
 int measurement_wake_fd(const struct measurement *m);
 
-/* May programs be attached again while we run? Are we permitted to read the maps? */
+/* Will programs be attached again while we run? Are we permitted to read the maps? */
 bool measurement_reattaches(const struct measurement *m);
 bool measurement_permitted(const struct measurement *m);
 
@@ -78,8 +81,9 @@ void measurement_missing(const struct measurement *m,
 			 void (*each)(const char *program, const char *reason, void *userdata),
 			 void *userdata);
 
-/* Appends all that is measured to @s, of processes what is wished for. measurement_finish() adds to
- * the finished one what follows from the order of its rows. Returns 0 or -errno. */
+/* Appends everything that is measured to @s, with the processes that are wished for. Once @s is
+ * finished, measurement_finish() adds what follows from the order of its rows. Returns 0 or -errno.
+ */
 int measurement_fill(struct measurement *m, bool pid_label, const struct snapshot_wish *wish,
 		     struct snapshot *s);
 void measurement_finish(struct measurement *m, struct snapshot *s);

@@ -12,13 +12,13 @@
 
 void memory_prepare(void)
 {
-	/* Else the first large block that is freed raises both limits to its own size. */
+	/* By default the first large block that is freed raises both limits to its own size. */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }
 
-/* Code and constants come back from the file when they are needed; what was written to would not.
- */
+/* Code and constants are read again from the file when they are needed; a segment that has been
+ * written to would not be. */
 static int object_release(struct dl_phdr_info *info, size_t size, void *userdata)
 {
 	const uintptr_t page = sysconf(_SC_PAGESIZE);
@@ -45,6 +45,7 @@ void memory_release(void)
 {
 	/* Reading the kernel's types takes ten times the memory of what is kept of them. */
 	malloc_trim(0);
-	/* Half of what is resident of ours and the libraries is for linking and setting up. */
+	/* Half of what is resident of us and the libraries was needed only for linking and setting
+	 * up. */
 	dl_iterate_phdr(object_release, NULL);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the process keeps of its memory. */
+/* Keeps the daemon's memory small. */
 #ifndef PIPEWATCH_MEMORY_H
 #define PIPEWATCH_MEMORY_H
 
-/* Before anything large is allocated: its memory is to be given back when it is freed. */
+/* To be called before anything large is allocated, so that its memory is given back when it is
+ * freed. */
 void memory_prepare(void);
 
-/* When started: gives back what only the start needed. */
+/* To be called when started: gives back what only the start needed. */
 void memory_release(void);
 
 #endif

@@ -155,8 +155,8 @@ size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
 				break;
 			}
 			outer = c;
-			/* A user's service manager has units of its own below it; what is below
-			 * others is theirs. */
+			/* A user's service manager has units of its own below it; what is below any
+			 * other unit is that unit's own business. */
 			if (!starts_with(&c, "user@"))
 				break;
 		} else if (is_container_id(&c) && outer.length == 0 && previous.length > 0) {
@@ -167,7 +167,7 @@ size_t name_unit_from_cgroup(const char *path, char *ret, size_t ret_size)
 	}
 
 	used = render(outer.text, outer.length, ret, ret_size, &whole);
-	/* Behind a part of the name it would be that of another. */
+	/* After a name that was cut it would belong to another unit. */
 	if (whole && inner.length > 0 && used + 1 < ret_size) {
 		ret[used++] = '/';
 		used += name_render(inner.text, inner.length, ret + used, ret_size - used);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names that come from outside (comm, cgroup) made safe: arbitrary bytes to valid UTF-8.
+ * Makes names from outside (comm, cgroup) safe: turns arbitrary bytes into valid UTF-8.
  */
 #ifndef PIPEWATCH_NAME_H
 #define PIPEWATCH_NAME_H

@@ -9,8 +9,8 @@
 
 #define USEC_PER_SEC UINT64_C(1000000)
 
-/* Two more than the seconds, or tens of seconds, that are looked back on: however often a look is
- * taken, one of the notes is always old enough. */
+/* Two more than fit into the time that is looked back on, so that one of them is always old enough,
+ * however often a look is taken. */
 #define NOTES 12
 
 struct note {
@@ -19,7 +19,7 @@ struct note {
 	double pipe_seconds, window_seconds;
 };
 
-/* Notes that are at least so far apart; the oldest are overwritten. */
+/* Notes that are at least apart_usec apart; the oldest are overwritten. */
 struct notes {
 	uint64_t apart_usec;
 	unsigned int n; /* taken so far */
@@ -27,13 +27,11 @@ struct notes {
 };
 
 struct observer {
-	struct note sums; /* as of now, but for the daemon's: as of the last look */
+	struct note sums; /* as of now, except for the daemon's own, which is of the last look */
 	struct note last; /* the last look */
 	struct notes recent, lasting;
 	double programs_ratio, pipe_time_ratio; /* standard errors */
 };
-
-/* ---- notes ---- */
 
 static const struct note *notes_newest(const struct notes *notes)
 {
@@ -62,8 +60,6 @@ static const struct note *notes_find(const struct notes *notes, const struct not
 	}
 	return NULL;
 }
-
-/* ---- sums ---- */
 
 static void add(double *sum, double seconds)
 {
@@ -133,8 +129,6 @@ void observer_mode_changed(struct observer *o, uint64_t now_usec)
 	observer_look(o, now_usec);
 }
 
-/* ---- what follows ---- */
-
 static void overhead_fill(const struct observer *o, struct cost_figure *ret)
 {
 	const struct note *now = &o->last,
@@ -155,7 +149,7 @@ static void overhead_fill(const struct observer *o, struct cost_figure *ret)
 	programs = now->parts[OBSERVER_PROGRAMS] - then->parts[OBSERVER_PROGRAMS];
 
 	*ret = (struct cost_figure){ .known = true, .seconds = all / pipe_seconds };
-	/* CPU times are exact beside these. */
+	/* Compared with these, CPU times are exact. */
 	ret->error_seconds = hypot(programs / pipe_seconds * o->programs_ratio,
 				   ret->seconds * o->pipe_time_ratio);
 }
@@ -172,7 +166,7 @@ double observer_other(const struct observer *o)
 	double other = 0;
 
 	then = notes_find(&o->lasting, now, OBSERVER_OTHER_SEC * USEC_PER_SEC);
-	/* Else the first: until then none is overwritten. */
+	/* Else the first, since none has been overwritten yet. */
 	if (!then)
 		then = &o->lasting.ring[0];
 	if (now->usec <= then->usec)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one pipe operation of our own costs, not counted and counted: the difference is what
- * counting adds to everybody's. Their ratio is found once, by A/B before and after attaching; later
- * measurements of either kind follow the speed of the CPU.
+ * What one pipe operation of our own costs, counted and not counted: the difference is what
+ * counting adds to everybody's operations. The ratio is found once, by A/B before and after
+ * attaching; later measurements of either kind follow the speed of the CPU.
  */
 #ifndef PIPEWATCH_OPERATION_COST_H
 #define PIPEWATCH_OPERATION_COST_H
@@ -14,13 +14,14 @@ struct operation_cost {
 	struct cost_figure operation; /* not counted */
 	struct cost_figure counting;  /* what counting adds to it */
 	double ratio, ratio_error;    /* of counting to operation; 0: not known */
-	double run_seconds[2]; /* of the programs for reads and writes, as the kernel times them; 0:
-				  not known */
+	/* Of the programs for reads and writes, as the kernel times them; 0: not known. */
+	double run_seconds[2];
 };
 
 void operation_cost_init(struct operation_cost *c);
 
-/* An operation was measured that was not counted, or one that was. Ignored where not known. */
+/* Takes over the measured cost of an operation that was not counted, or that was. One that is not
+ * known is ignored. */
 void operation_cost_without(struct operation_cost *c, const struct cost_figure *figure);
 void operation_cost_with(struct operation_cost *c, const struct cost_figure *figure);
 

@@ -48,8 +48,8 @@ static const struct argp_option option_list[] = {
 
 struct parse {
 	struct options *options;
-	struct config *
-		scratch; /* takes every value once, so that options_apply() cannot be refused one */
+	/* Takes every value once, so that options_apply() cannot be refused one. */
+	struct config *scratch;
 };
 
 static error_t set(struct argp_state *state, const char *option, const char *key, const char *value,
@@ -92,7 +92,7 @@ static error_t add_listen(struct argp_state *state, const char *value)
 	return 0;
 }
 
-/* What ends the program at once: whatever else is on the command line no longer matters. */
+/* For options that end the program at once: the rest of the command line no longer matters. */
 static error_t done(struct argp_state *state)
 {
 	struct parse *parse = state->input;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command line: what to do, and which values override those of the configuration files.
+ * The command line: what to do, and values that override those of the configuration files.
  */
 #ifndef PIPEWATCH_OPTIONS_H
 #define PIPEWATCH_OPTIONS_H
@@ -28,8 +28,8 @@ struct options {
 };
 
 /*
- * Understands @argv and checks every value. Returns 0; -EINVAL for a wrong command line, which has
- * been explained on stderr and is to end in PIPEWATCH_EXIT_USAGE; -ENOMEM.
+ * Parses @argv and checks every value. Returns 0; -EINVAL for a wrong command line, which has been
+ * explained on stderr (exit with PIPEWATCH_EXIT_USAGE); or -ENOMEM.
  */
 int options_parse(int argc, char **argv, struct options **ret_options);
 struct options *options_free(struct options *o);
@@ -40,8 +40,8 @@ static inline void options_freep(struct options **o)
 }
 
 /*
- * Overrides @c, which has just been read from the files: at the start and at each reload. --listen
- * replaces the configured list. Returns 0 or -ENOMEM.
+ * Overrides values in @c, which has just been read from the files, at the start or at a reload.
+ * --listen replaces the configured list. Returns 0 or -ENOMEM.
  */
 int options_apply(const struct options *o, struct config *c);
 

@@ -25,7 +25,7 @@ void own_pipe_close(struct own_pipe *p)
 	*p = OWN_PIPE_NONE;
 }
 
-/* Those whose FIFOs show what the kernel's pipe code does: overlayfs, for one, hides it. */
+/* File systems whose FIFOs show what the kernel's pipe code does. overlayfs, for one, hides it. */
 static bool is_plain_file_system(unsigned int magic)
 {
 	switch (magic) {
@@ -38,8 +38,8 @@ static bool is_plain_file_system(unsigned int magic)
 	}
 }
 
-/* Makes a FIFO that has no name any more when this returns. -EMEDIUMTYPE: not a file system for it.
- */
+/* Makes a FIFO that has no name any more when this returns. -EMEDIUMTYPE: the file system is not
+ * suitable. */
 static int fifo_open(const char *directory, struct own_pipe *ret)
 {
 	_cleanup_(closep) int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -80,7 +80,8 @@ static int fifo_open(const char *directory, struct own_pipe *ret)
 		r = -errno;
 	if (r < 0)
 		return r;
-	/* In a directory that others write to, the name could have been given to something else. */
+	/* In a directory that others can write to, the name may have been given to something else.
+	 */
 	if (fstat(read_fd, &st) < 0 || !S_ISFIFO(st.st_mode) || st.st_uid != geteuid())
 		return -EPERM;
 
@@ -89,7 +90,7 @@ static int fifo_open(const char *directory, struct own_pipe *ret)
 	return 0;
 }
 
-/* Prefers a mount that keeps atimes; one that does not still serves for the rest. */
+/* Prefers a mount that updates atime; one that does not still serves for everything else. */
 static int fifo_open_somewhere(const char *const *directories, struct own_pipe *ret,
 			       const char **ret_failed)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Snapshot to the HTML page for people: one self-contained document without scripts.
+ * Renders a snapshot as an HTML page for people: one self-contained document without scripts.
  */
 #ifndef PIPEWATCH_PAGE_H
 #define PIPEWATCH_PAGE_H

@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
+#include "child.h"
 #include "util.h"
 
 int perf_event_open_timer(int cpu, uint64_t period_ns)
@@ -36,30 +35,11 @@ static int try_here(void)
 
 int perf_event_try(bool *ret_killed)
 {
-	int status;
-	pid_t pid, waited;
+	int result, r;
 
 	*ret_killed = false;
 	if (prctl(PR_GET_SECCOMP) == 0)
 		return try_here();
-
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		/* No core file for a death that is expected. */
-		prctl(PR_SET_DUMPABLE, 0);
-		signal(SIGSYS, SIG_DFL);
-		_exit(-try_here());
-	}
-	do {
-		waited = waitpid(pid, &status, 0);
-	} while (waited < 0 && errno == EINTR);
-	if (waited < 0)
-		return -errno;
-	if (WIFSIGNALED(status)) {
-		*ret_killed = WTERMSIG(status) == SIGSYS;
-		return -EPERM;
-	}
-	return -WEXITSTATUS(status);
+	r = child_call(try_here, &result, ret_killed);
+	return r < 0 ? r : result;
 }

@@ -13,8 +13,8 @@
 int perf_event_open_timer(int cpu, uint64_t period_ns);
 
 /*
- * Would the kernel let us? Asks in a child process where a seccomp filter may kill who asks.
- * Returns 0 or -errno; *ret_killed: SIGSYS, with -EPERM.
+ * Tries whether the kernel would permit it, in a child process where a seccomp filter may kill the
+ * caller. Returns 0 or -errno; where *ret_killed is set, -EPERM: it was killed.
  */
 int perf_event_try(bool *ret_killed);
 

@@ -4,15 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
+#include "child.h"
 #include "permission.h"
 #include "util.h"
 
@@ -151,29 +150,12 @@ static int load_empty_program(void)
 	return fd < 0 ? -errno : 0;
 }
 
-/* Calls @call where it cannot kill us. Returns what it returned, or 0 when that cannot be found
- * out. */
+/* What @call returns where it cannot kill us; 0 where that cannot be found out. */
 static int call_in_child(int (*call)(void), bool *ret_killed)
 {
-	int status;
-	pid_t pid, waited;
+	int result;
 
-	pid = fork();
-	if (pid < 0)
-		return 0;
-	if (pid == 0) {
-		/* No core file for a death that is expected. */
-		prctl(PR_SET_DUMPABLE, 0);
-		signal(SIGSYS, SIG_DFL);
-		_exit(-call());
-	}
-	do {
-		waited = waitpid(pid, &status, 0);
-	} while (waited < 0 && errno == EINTR);
-	if (waited < 0)
-		return 0;
-	*ret_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
+	return child_call(call, &result, ret_killed) < 0 ? 0 : result;
 }
 
 void permission_gather(verdict_symbol_fn symbol, void *userdata, struct permission_facts *ret)

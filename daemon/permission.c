@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "error.h"
 #include "permission.h"
 #include "pipewatch/api.h"
 
@@ -36,14 +37,6 @@ __attribute__((format(printf, 3, 4))) static void add(struct causes *causes, int
 		causes->used += (size_t)n < causes->size - causes->used
 					? (size_t)n
 					: causes->size - causes->used - 1;
-}
-
-static const char *error_name(int error)
-{
-	/* The kernel's own ENOTSUPP, which libc does not know. */
-	if (error == -524)
-		return "ENOTSUPP";
-	return strerrorname_np(-error) ?: "an unknown error";
 }
 
 /* "CAP_BPF and CAP_PERFMON", or "" when nothing is missing. */
@@ -185,7 +178,7 @@ int permission_judge(const struct permission_facts *facts, int error, char *ret_
 	case -ENODEV:
 	case -ENOSYS:
 	case -EOPNOTSUPP:
-	case -524:
+	case -KERNEL_ENOTSUPP:
 		add(&causes, PIPEWATCH_EXIT_UNAVAILABLE,
 		    "This kernel cannot attach BPF programs to the functions that are to be counted (%s); live "
 		    "patching or another tracer may hold them.",

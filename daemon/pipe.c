@@ -99,8 +99,7 @@ double pipe_sizes_batchable(const struct pipe_sizes *sizes)
 {
 	double sum = 0;
 
-	for (int class = 0; (2 << class) <= BATCH_BYTES; class ++)
-		sum += (sizes->reads[class] + sizes->writes[class]) *
-		       (1 - 1.5 * (1 << class) / BATCH_BYTES);
+	for (int i = 0; (2 << i) <= BATCH_BYTES; i++)
+		sum += (sizes->reads[i] + sizes->writes[i]) * (1 - 1.5 * (1 << i) / BATCH_BYTES);
 	return sum;
 }

@@ -21,7 +21,7 @@ enum update_kind {
 	UPDATE_KINDS,
 };
 
-/* Does this kernel pay for an update? Unknown always comes with a reason. */
+/* Does this kernel pay for an update? PATH_UNKNOWN always comes with a reason. */
 enum path_state {
 	PATH_UNKNOWN,
 	PATH_PAID,
@@ -32,7 +32,7 @@ enum path_state {
 /* log2 size classes of an operation: class c holds 2^c .. 2^(c+1)-1 bytes, the last all above. */
 #define SIZE_CLASSES 16
 
-/* Successful operations of somebody on one kind of pipe. Counters: they only grow. */
+/* Successful operations of a process, a group or the host on one kind of pipe. These only grow. */
 struct pipe_counts {
 	uint64_t reads;
 	uint64_t writes;
@@ -41,7 +41,7 @@ struct pipe_counts {
 	uint64_t noatime_reads; /* those of reads that came through O_NOATIME */
 };
 
-/* CPU time spent on updates, by kind. As counters it only grows. */
+/* CPU time spent on updates, by kind. It only grows. */
 struct pipe_costs {
 	double seconds[UPDATE_KINDS];
 };
@@ -79,8 +79,8 @@ void pipe_counts_subtract(struct pipe_counts *sum, const struct pipe_counts *sub
 void pipe_sizes_add(struct pipe_sizes *sum, const struct pipe_sizes *add);
 
 /*
- * How many of these operations would not be needed if those under 4096 bytes were of 4096 bytes.
- * The sizes within a class are taken to be in its middle: good to a few per cent.
+ * How many of these operations would not be needed if all below 4096 bytes were made with 4096
+ * bytes. The sizes in a class are taken to be in its middle, which is good to a few per cent.
  */
 double pipe_sizes_batchable(const struct pipe_sizes *sizes);
 

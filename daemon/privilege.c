@@ -11,8 +11,8 @@
 
 #include "util.h"
 
-/* Of /proc a file can have been passed that shows more than we may see by ourselves (kallsyms.h).
- */
+/* Closes a file of /proc that was passed and shows more than we may see by ourselves; see
+ * kallsyms.h. */
 static int input_drop(void)
 {
 	_cleanup_(closep) int fd = -1;
@@ -24,7 +24,7 @@ static int input_drop(void)
 	return fd < 0 || dup2(fd, STDIN_FILENO) < 0 ? -errno : 0;
 }
 
-/* Without the effective set nothing is allowed, and everything can still be undone. */
+/* Clears the effective set, so that nothing is allowed, but everything can still be undone. */
 static int effective_drop(void)
 {
 	if (capng_get_caps_process() < 0)

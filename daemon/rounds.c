@@ -14,18 +14,20 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "clock.h"
+#include "error.h"
 #include "own-pipe.h"
 #include "util.h"
 
-/* Caches and branch predictors have to learn, the pipe has to get its page. */
+/* For caches, branch predictors, and the pipe's page. */
 #define WARM_UP_ROUNDS 4
 
-/* A round takes longer than this on any machine; what the list is sized by. */
+/* A round takes longer than this on any machine: the list is sized by it. */
 #define ROUND_MIN_USEC 20
 #define ROUNDS_MAX     20000
 
-/* Rounds that are waited for beyond the duration, and how long; and how long the thread has to say
- * that it is done. */
+/* If there are fewer rounds, they are waited for beyond the duration, this long at most; and the
+ * thread has this long to say that it is done. */
 #define ENOUGH_ROUNDS 24
 #define GRACE_USEC    250000
 #define SLACK_USEC    2000
@@ -36,12 +38,12 @@
 #define DIRECTORIES_MAX 8
 #define VARIANTS	(PIPE_KINDS * 2)
 
-/* Shared by the thread and who started it; the last one frees it: the thread may be kept from
+/* Shared by the thread and its caller. The last of them frees it, since the thread may be kept from
  * running for long. */
 struct rounds {
 	atomic_int references;
 	atomic_bool stop;
-	atomic_size_t n_done; /* rounds[] up to here is not written to any more */
+	atomic_size_t n_done; /* so many of rounds[] are not written to any more */
 	sem_t done;
 	atomic_int error; /* valid after done */
 
@@ -52,24 +54,16 @@ struct rounds {
 	char missing[PIPE_KINDS][2][96];
 	double clock_seconds;
 	unsigned int duration_usec;	    /* from when the thread begins with rounds */
-	struct timespec soft_end, hard_end; /* when they are to be over, and when at the latest */
+	struct timespec soft_end, hard_end; /* when they should be over, and when they must be */
 
 	size_t n, n_max;
 	struct round *rounds;
 };
 
-/* When the time of each kind was last stored, by the clock that it is taken from; 0: not known. */
+/* When the kernel last stored each time, by the clock that it is taken from; 0: not known. */
 struct stored {
 	uint64_t atime[PIPE_KINDS], cmtime[PIPE_KINDS];
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * UINT64_C(1000000000) + t.tv_nsec;
-}
 
 static struct timespec after_usec(const struct timespec *t, unsigned int usec)
 {
@@ -87,7 +81,7 @@ static bool is_past(const struct timespec *t)
 	return now.tv_sec != t->tv_sec ? now.tv_sec > t->tv_sec : now.tv_nsec >= t->tv_nsec;
 }
 
-/* The least of a few: an interrupt only ever adds. */
+/* The least of a few, since interrupts only ever add. */
 static double measure_clock(void)
 {
 	enum { READINGS = 32, TRIES = 8 };
@@ -104,7 +98,7 @@ static double measure_clock(void)
 	return (double)least / READINGS / 1e9;
 }
 
-/* Did all operations at this time find it stored already? It is, after them. */
+/* Did all operations find the present time stored already? After them it is. */
 static bool is_usual(bool ticked, uint64_t now, uint64_t *stored)
 {
 	bool usual = !ticked && *stored == now;
@@ -143,7 +137,7 @@ static int measure(const struct own_pipe *p, enum pipe_kind kind, bool noatime,
 	return 0;
 }
 
-/* All variants once, in an order that no rhythm of the machine can fall in with. */
+/* All variants once, in random order, so that no rhythm of the machine favours one. */
 static int run_round(struct rounds *r, uint32_t *random, struct stored *stored, struct round *ret)
 {
 	for (size_t left = r->n_variants; left > 0; left--) {
@@ -166,8 +160,8 @@ static int run_round(struct rounds *r, uint32_t *random, struct stored *stored, 
 	return 0;
 }
 
-/* Nothing of this needs to be undone: it ends with the thread. What is not permitted is done
- * without. */
+/* None of this needs to be undone, since it ends with the thread. What is not permitted is left
+ * out. */
 static void stand_back(void)
 {
 	static const struct sched_param none;
@@ -203,7 +197,7 @@ static int open_pipes(struct rounds *r)
 			for (int noatime = 0; noatime < 2; noatime++)
 				snprintf(r->missing[kind][noatime], sizeof(r->missing[kind][0]),
 					 "no own FIFO could be made (%.32s: %s)", failed,
-					 strerrorname_np(-error) ?: "unknown error");
+					 error_name(error));
 			continue;
 		}
 		if (p->noatime)
@@ -213,7 +207,7 @@ static int open_pipes(struct rounds *r)
 			add_variant(r, kind, false);
 		if (fcntl(p->read_fd, F_SETFL, O_NONBLOCK | O_NOATIME) < 0)
 			snprintf(r->missing[kind][true], sizeof(r->missing[kind][0]),
-				 "O_NOATIME is refused (%s)", strerrorname_np(errno) ?: "?");
+				 "O_NOATIME is refused (%s)", error_name(errno));
 		else
 			add_variant(r, kind, true);
 	}
@@ -221,8 +215,8 @@ static int open_pipes(struct rounds *r)
 }
 
 /*
- * A new inode may have been stamped by a finer clock, ahead of the one that updates are taken from:
- * until that catches up, in the next tick, an update takes longer.
+ * A new inode may have been stamped by a finer clock, which is ahead of the one that updates use.
+ * Until that one catches up, at the next tick, an update takes longer.
  */
 static void await_tick(void)
 {
@@ -296,7 +290,7 @@ static int rounds_new(const char *const *directories, unsigned int duration_usec
 	return 0;
 }
 
-/* Signals are for who called us. */
+/* The thread gets no signals. */
 static int thread_start(struct rounds *r)
 {
 	sigset_t all, old;

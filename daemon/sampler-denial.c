@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "error.h"
 #include "perf-event.h"
 #include "util.h"
 
@@ -80,16 +81,16 @@ static void judge_events(const struct sampler_denial_facts *facts, int error, co
 		say(t,
 		    "A seccomp filter forbids perf_event_open(2) (%s): let it pass, in a systemd unit with "
 		    "SystemCallFilter=perf_event_open.",
-		    strerrorname_np(-error));
+		    error_name(error));
 	else if (denied)
 		say(t,
 		    "The kernel refuses perf_event_open(2) (%s), though the capabilities are there; a security "
 		    "module may be the cause.",
-		    strerrorname_np(-error));
+		    error_name(error));
 	else if (error == -ENOSYS || error == -ENOENT || error == -EOPNOTSUPP)
 		say(t,
 		    "This kernel has no perf events (%s): it needs one built with CONFIG_PERF_EVENTS=y.",
-		    strerrorname_np(-error));
+		    error_name(error));
 	else
 		say(t, "perf_event_open(2) failed: %s.", strerror(-error));
 }
@@ -121,7 +122,7 @@ void sampler_denial_explain(enum sampler_step step, int error, char *ret_reason,
 	struct sampler_denial_facts facts = { .kptr_restrict = read_kptr_restrict() };
 
 	permission_gather(NULL, NULL, &facts.permission);
-	/* Ours is no program for entry and exit of functions, of which judging would speak. */
+	/* Judging would speak of programs at entry and exit of functions, which ours is not. */
 	if (facts.permission.load_error == 0 && step == SAMPLER_STEP_PROGRAM)
 		facts.permission.load_error = error;
 	capng_get_caps_process();

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <time.h>
 
+#include "clock.h"
 #include "cpus.h"
+#include "jitter.h"
 #include "kallsyms.h"
 #include "map-memory.h"
 #include "perf-event.h"
@@ -25,17 +25,18 @@
 #define NSEC_PER_SEC UINT64_C(1000000000)
 #define ONLINE_PATH  "/sys/devices/system/cpu/online"
 
-/* A CPU whose timer is so late has been offline in the meantime, which ends its event for good. */
+/* A CPU whose timer is this late has been offline in the meantime, which ends its event for good.
+ */
 #define DEAD_PERIODS 10
 #define DEAD_NS	     NSEC_PER_SEC
 
-/* Twice the longest period: a refresh begins a new one, and the one that it cuts short counts with
- * it. */
+/* Above twice the longest jittered period: a refresh begins a new period, and the one that it cuts
+ * short is added to it. */
 #define LONGEST_PERIODS 3
 
 _Static_assert(SAMPLER_COMM_LEN == SAMPLER_COMM_MAX, "the names of processes");
 
-/* What the program calls an update, in our words. */
+/* The updates of the program, as the rest of the daemon has them. */
 static const enum update_kind update_kinds[SAMPLER_UPDATES] = {
 	[SAMPLER_UPDATE_ATIME] = UPDATE_ATIME,
 	[SAMPLER_UPDATE_CMTIME] = UPDATE_CMTIME,
@@ -49,13 +50,13 @@ static const enum sampler_class update_classes[UPDATE_KINDS] = {
 	[UPDATE_FSNOTIFY] = SAMPLER_FSNOTIFY,
 };
 
-/* More than that would not fit into the memory that the service may take. */
+/* More would not fit into the memory that the service may take. */
 #define PROCESSES_MAX 16384
 
-/* Entries of the map that are read at a time: whole buckets, of which none has so many. */
+/* Entries of the map that are read at a time: whole buckets, none of which has this many. */
 #define BATCH 256
 
-/* So many processes of which nothing is new are looked at in a round. */
+/* So many processes without new samples are looked at in a round. */
 #define TURNS 64
 
 struct cpu {
@@ -80,8 +81,8 @@ struct sampler {
 	size_t turn, n_unchanged;
 };
 
-/* With parts that compilers make of them. file_update_time_flags is what file_update_time jumps to,
- * where it exists, and leaves no frame itself. */
+/* Including the parts that compilers split off. Where file_update_time_flags exists,
+ * file_update_time ends in a jump to it and leaves no frame of its own. */
 static const struct {
 	const char *function;
 	enum sampler_class class;
@@ -110,8 +111,8 @@ static int find_functions(struct sampler_ranges classes[static SAMPLER_CLASSES])
 
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		names[i] = functions[i].function;
-	/* A systemd unit can have it as standard input: what we cannot open or see the addresses
-	 * in. */
+	/* A systemd unit can pass the file as standard input, where we cannot open it ourselves or
+	 * would not see the addresses. */
 	r = kallsyms_find_passed(STDIN_FILENO, names, ranges, ARRAY_SIZE(ranges), &n);
 	if (r < 0)
 		r = kallsyms_find("/proc/kallsyms", names, ranges, ARRAY_SIZE(ranges), &n);
@@ -160,28 +161,9 @@ static int load(struct sampler *s, uint32_t max_processes, const struct sampler_
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
-}
-
-/* The period give or take a fifth, evenly. */
-static uint64_t jittered_period(const struct sampler *s)
-{
-	uint64_t fifth = s->period_ns / 5;
-	uint32_t random;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		return s->period_ns;
-	return s->period_ns - fifth + (2 * fifth * random >> 32);
-}
-
 static int cpu_open(struct sampler *s, size_t cpu)
 {
-	_cleanup_(closep) int fd = perf_event_open_timer(cpu, jittered_period(s));
+	_cleanup_(closep) int fd = perf_event_open_timer(cpu, jitter(s->period_ns));
 
 	if (fd < 0)
 		return fd;
@@ -189,7 +171,7 @@ static int cpu_open(struct sampler *s, size_t cpu)
 		return -errno;
 	__atomic_store_n(&s->memory[cpu].last_ns, 0, __ATOMIC_RELAXED);
 	s->cpus[cpu].jittered_last = 0;
-	s->cpus[cpu].enabled_ns = now_ns();
+	s->cpus[cpu].enabled_ns = clock_ns(CLOCK_MONOTONIC);
 	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 		return -errno;
 	s->cpus[cpu].event_fd = fd;
@@ -207,7 +189,7 @@ static bool cpu_is_dead(const struct sampler *s, size_t cpu)
 {
 	uint64_t last = __atomic_load_n(&s->memory[cpu].last_ns, __ATOMIC_RELAXED);
 	uint64_t since = last > s->cpus[cpu].enabled_ns ? last : s->cpus[cpu].enabled_ns;
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	return now > since && now - since > DEAD_NS + DEAD_PERIODS * s->period_ns;
 }
@@ -215,9 +197,9 @@ static bool cpu_is_dead(const struct sampler *s, size_t cpu)
 static int cpu_jitter(struct sampler *s, size_t cpu)
 {
 	uint64_t last = __atomic_load_n(&s->memory[cpu].last_ns, __ATOMIC_RELAXED);
-	uint64_t period = jittered_period(s);
+	uint64_t period = jitter(s->period_ns);
 
-	/* Each change begins a period anew: after changes faster than it none would ever end. */
+	/* Each change begins a new period: if they came faster than it, none would ever end. */
 	if (last == s->cpus[cpu].jittered_last)
 		return 0;
 	s->cpus[cpu].jittered_last = last;
@@ -248,14 +230,59 @@ int sampler_refresh(struct sampler *s)
 	return first;
 }
 
+static int sampler_allocate(unsigned int frequency_hz, size_t n_cpus, struct sampler **ret_sampler)
+{
+	_cleanup_(sampler_freep) struct sampler *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->period_ns = NSEC_PER_SEC / frequency_hz;
+	s->cpus = calloc(n_cpus, sizeof(*s->cpus));
+	s->online = calloc(n_cpus, sizeof(*s->online));
+	if (!s->cpus || !s->online)
+		return -ENOMEM;
+	s->n_cpus = n_cpus;
+	for (size_t i = 0; i < s->n_cpus; i++)
+		s->cpus[i].event_fd = -1;
+	*ret_sampler = s;
+	s = NULL;
+	return 0;
+}
+
+/* Finds the functions, loads the program and starts the timers. *ret_step is the one that failed.
+ */
+static int sampler_start(struct sampler *s, uint32_t max_processes, enum sampler_step *ret_step)
+{
+	struct sampler_ranges classes[SAMPLER_CLASSES] = {};
+	bool killed;
+	int r;
+
+	*ret_step = SAMPLER_STEP_ADDRESSES;
+	r = find_functions(classes);
+	if (r < 0)
+		return r;
+	for (int kind = 0; kind < UPDATE_KINDS; kind++)
+		s->sees[kind] = classes[update_classes[kind]].n > 0;
+#if !defined(__x86_64__)
+	s->sees[UPDATE_FSNOTIFY] = false;
+#endif
+
+	*ret_step = SAMPLER_STEP_PROGRAM;
+	r = load(s, max_processes, classes);
+	if (r < 0)
+		return r;
+
+	*ret_step = SAMPLER_STEP_EVENTS;
+	r = perf_event_try(&killed);
+	return r < 0 ? r : sampler_refresh(s);
+}
+
 int sampler_new(unsigned int frequency_hz, uint32_t max_processes, char *ret_reason, size_t size,
 		struct sampler **ret_sampler)
 {
 	_cleanup_(sampler_freep) struct sampler *s = NULL;
-	struct sampler_ranges classes[SAMPLER_CLASSES] = {};
 	int n_cpus = libbpf_num_possible_cpus();
-	enum sampler_step step = SAMPLER_STEP_ADDRESSES;
-	bool killed;
+	enum sampler_step step;
 	int r;
 
 	if (frequency_hz < 1 || frequency_hz > 10000 || max_processes < 1) {
@@ -268,49 +295,19 @@ int sampler_new(unsigned int frequency_hz, uint32_t max_processes, char *ret_rea
 			 strerror(-n_cpus));
 		return n_cpus;
 	}
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		goto no_memory;
-	s->period_ns = NSEC_PER_SEC / frequency_hz;
-	s->cpus = calloc(n_cpus, sizeof(*s->cpus));
-	s->online = calloc(n_cpus, sizeof(*s->online));
-	if (!s->cpus || !s->online)
-		goto no_memory;
-	s->n_cpus = n_cpus;
-	for (size_t i = 0; i < s->n_cpus; i++)
-		s->cpus[i].event_fd = -1;
-
-	r = find_functions(classes);
-	if (r < 0)
-		goto denied;
-	for (int kind = 0; kind < UPDATE_KINDS; kind++)
-		s->sees[kind] = classes[update_classes[kind]].n > 0;
-#if !defined(__x86_64__)
-	s->sees[UPDATE_FSNOTIFY] = false;
-#endif
-
-	step = SAMPLER_STEP_PROGRAM;
-	r = load(s, max_processes, classes);
-	if (r < 0)
-		goto denied;
-
-	step = SAMPLER_STEP_EVENTS;
-	r = perf_event_try(&killed);
-	if (r >= 0)
-		r = sampler_refresh(s);
-	if (r < 0)
-		goto denied;
-
+	r = sampler_allocate(frequency_hz, n_cpus, &s);
+	if (r < 0) {
+		snprintf(ret_reason, size, "Out of memory.");
+		return r;
+	}
+	r = sampler_start(s, max_processes, &step);
+	if (r < 0) {
+		sampler_denial_explain(step, r, ret_reason, size);
+		return r;
+	}
 	*ret_sampler = s;
 	s = NULL;
 	return 0;
-
-no_memory:
-	snprintf(ret_reason, size, "Out of memory.");
-	return -ENOMEM;
-denied:
-	sampler_denial_explain(step, r, ret_reason, size);
-	return r;
 }
 
 struct sampler *sampler_free(struct sampler *s)
@@ -328,8 +325,8 @@ struct sampler *sampler_free(struct sampler *s)
 	return NULL;
 }
 
-/* Has it ended? For certain: what may still run must keep its sums. Sets its present name where it
- * has not. */
+/* Has the process ended for certain? The sums of one that may still run must be kept. Sets its
+ * present name if it has not. */
 static bool process_look(const struct sampler_key *key, char comm[static SAMPLER_COMM_MAX])
 {
 	struct process p;
@@ -346,7 +343,7 @@ static bool process_look(const struct sampler_key *key, char comm[static SAMPLER
 	return false;
 }
 
-/* @p with what the program knows of it. */
+/* Copies what the program knows of a process. */
 static void fill(const struct sampler_sums *sums, struct sampler_process *p)
 {
 	p->pipe_ns = sums->pipe_ns;
@@ -375,7 +372,7 @@ static uint64_t samples_of(const struct sampler_sums *sums)
 	       sums->update_samples[SAMPLER_UPDATE_FSNOTIFY_FIFO];
 }
 
-/* Is it the turn of one of which nothing is new? All have it once in so many rounds. */
+/* Is it the turn of this process, which has no new samples? */
 static bool turn_take(struct sampler *s)
 {
 	size_t i = s->n_unchanged++;
@@ -389,7 +386,8 @@ static void turns_end(struct sampler *s)
 	s->n_unchanged = 0;
 }
 
-/* Of number @i of the batch. Returns 1 when it has ended and is to be deleted, 0 or -errno. */
+/* Reads entry @i of the batch. Returns 1 when its process has ended and it is to be deleted, 0 or
+ * -errno. */
 static int entry_read(struct sampler *s, size_t i, sampler_known_fn known, sampler_each_fn each,
 		      void *userdata)
 {
@@ -409,7 +407,7 @@ static int entry_read(struct sampler *s, size_t i, sampler_known_fn known, sampl
 			return 0;
 		process.exited = process_look(key, comm);
 	}
-	/* Only after its end is it certain that nothing is added to what is read. */
+	/* Read again: only now is it certain that nothing will be added. */
 	if (process.exited &&
 	    bpf_map_lookup_elem(bpf_map__fd(s->skeleton->maps.processes), key, entry) < 0)
 		return -errno;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sampling: a timer on every CPU, a few dozen times a second, asks whether the kernel is inside a
- * pipe operation, and in which metadata function of it. Costs next to nothing, gives CPU time by
- * process, and is right on average only.
+ * Sampling: a timer on every CPU looks a few dozen times a second whether the kernel is inside a
+ * pipe operation, and in which of its metadata functions. It costs next to nothing, gives CPU time
+ * by process, and is right only on average.
  *
- * Counted is what runs inside the pipe's own read and write function, system call entry and the
- * like left out, and without the BPF programs that observe these functions. Of the cmtime update
- * the write access to the superblock is missing, which is inline in the writer. fsnotify runs after
- * the pipe's function; it is seen where the system call itself is read, write, readv or writev (not
- * io_uring, not splice), and on x86 only. What it takes to call it is inline in the system call and
- * missing: about 25 instructions each time, a twentieth of what the watched pipe itself pays, a
- * fourth to a third of what the others pay.
+ * Sampled is what runs inside the pipe's own read and write functions, without system call entry
+ * and the like, and without the BPF programs that observe these functions. Of the cmtime update the
+ * write access to the superblock is missing, which is inline in the writer. fsnotify runs after the
+ * pipe's function has returned: it is seen only on x86, and only where the system call is read,
+ * write, readv or writev (not io_uring, not splice). The code that calls it is inline in the system
+ * call and missing: about 25 instructions each time, which is a twentieth of what the watched pipe
+ * itself pays and a quarter to a third of what the others pay.
  */
 #ifndef PIPEWATCH_SAMPLER_H
 #define PIPEWATCH_SAMPLER_H
@@ -26,19 +26,18 @@ struct sampler;
 /* 15 bytes and a NUL. */
 #define SAMPLER_COMM_MAX 16
 
-/* Of one process since the sampler began. Samples tell the error: ns are good to 1/sqrt(samples).
- */
+/* Of one process since the sampler began. The relative error of the times is 1/sqrt(samples). */
 struct sampler_process {
-	uint32_t tgid; /* 0: those that there was no room for */
+	uint32_t tgid; /* 0: all those that there was no room for */
 	uint64_t start_boottime_ns;
 	uint64_t pipe_ns; /* in pipe operations as a whole, their metadata included */
 	uint64_t pipe_samples;
 	uint64_t update_ns[UPDATE_KINDS]; /* in the metadata functions of pipe operations */
 	uint64_t update_samples[UPDATE_KINDS];
-	uint64_t fsnotify_ns[PIPE_KINDS]; /* of these, by the kind of pipe; samples tell no other */
+	uint64_t fsnotify_ns[PIPE_KINDS]; /* by kind of pipe, which is known of no other update */
 	char comm[SAMPLER_COMM_MAX];	  /* raw, as it is now or was at the last sample */
 	uint64_t cgroup_id;		  /* of cgroup v2, at the last sample */
-	bool exited;			  /* for certain; there will be no more of it */
+	bool exited;			  /* for certain: nothing will be added any more */
 };
 
 /*
@@ -56,30 +55,31 @@ static inline void sampler_freep(struct sampler **s)
 }
 
 /*
- * Opens CPUs that came online, closes those that went, and jitters the period, so that no load
- * keeps step with it; to be called every few seconds. Returns 0, or the -errno of a CPU that could
- * not be opened (that needs the same privileges as sampler_new()); the others go on.
+ * Starts sampling CPUs that came online, stops it on those that went offline, and jitters the
+ * period so that no load keeps step with it. To be called every few seconds. Returns 0, or the
+ * -errno of the first CPU that failed (which takes the same privileges as sampler_new()); the
+ * others go on.
  */
 int sampler_refresh(struct sampler *s);
 
 typedef void (*sampler_each_fn)(const struct sampler_process *p, void *userdata);
 
-/* Does the caller know of so many samples of a process already? Different numbers are of different
- * sums. */
+/* Does the caller know the sums of the process already, with so many @samples? The number changes
+ * whenever the sums do. */
 typedef bool (*sampler_known_fn)(uint32_t tgid, uint64_t start_boottime_ns, uint64_t samples,
 				 void *userdata);
 
 /*
- * Calls @each for each process with its sums, and once for tgid 0 if anything was lost. Those of
- * exited processes, and no others, are removed after this. Of live ones that are @known (may be
- * NULL: none is), only some are looked at each time, the others next time. Returns 0 or -errno.
+ * Calls @each for each process with its sums, and once for tgid 0 if anything was lost. The sums of
+ * exited processes, and no others, are removed afterwards. Of live processes that are @known (NULL:
+ * none is) only some are looked at each time, in turn. Returns 0 or -errno.
  */
 int sampler_read(struct sampler *s, sampler_known_fn known, sampler_each_fn each, void *userdata);
 
-/* What the maps take of the kernel's memory. */
+/* The kernel memory that the maps take. */
 uint64_t sampler_map_bytes(const struct sampler *s);
 
-/* Can updates of this kind be seen? Where not, zeros in their place mean nothing. */
+/* Can updates of this kind be seen? Where they cannot, their zeros mean nothing. */
 bool sampler_sees(const struct sampler *s, enum update_kind kind);
 
 /* CPUs that are sampled now; all samples taken there, idle or not, and the seconds that they stand

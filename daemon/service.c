@@ -2,14 +2,15 @@
 #include "service.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include <bpf/libbpf.h>
 
 #include "ab.h"
 #include "check.h"
+#include "clock.h"
 #include "cpu-time.h"
 #include "measurement.h"
 #include "permission.h"
@@ -19,7 +20,8 @@
 #include "util.h"
 #include "verdict.h"
 
-/* A reader that asks again sooner gets the same snapshot: asking costs a walk over the slots. */
+/* A reader that asks again sooner gets the same snapshot, since a new one takes a walk over the
+ * slots. */
 #define FRESH_USEC UINT64_C(10000)
 
 /* What unit costs on own pipes are measured for. */
@@ -35,9 +37,8 @@ struct service {
 
 	struct utsname kernel;
 	char clocksource[64];
-	uint64_t start_usec; /* CLOCK_REALTIME */
-	uint64_t boot_usec; /* CLOCK_REALTIME, as it was at the start: identities must not move with
-			       the clock */
+	/* CLOCK_REALTIME, as it was at the start: identities must not move when it is set. */
+	uint64_t start_usec, boot_usec;
 
 	struct symbols *symbols;
 	struct verdict verdict;
@@ -49,14 +50,6 @@ struct service {
 	struct snapshot_wish last_wish;
 	uint64_t last_usec; /* CLOCK_MONOTONIC */
 };
-
-static uint64_t clock_usec(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * UINT64_C(1000000) + t.tv_nsec / 1000;
-}
 
 static void find_verdict(struct service *s)
 {
@@ -70,7 +63,8 @@ static void find_verdict(struct service *s)
 	verdict_find(symbols_has, s->symbols, s->directories, &s->verdict);
 }
 
-/* A measurement_refusal_fn. A seccomp filter may kill who calls bpf(2): a child has tried that. */
+/* A measurement_refusal_fn. A seccomp filter may kill whoever calls bpf(2), so a child tries that.
+ */
 static int refusal(void *userdata, int error, char *ret_reason, size_t size)
 {
 	struct service *s = userdata;
@@ -108,10 +102,11 @@ static void program_missing(const char *program, const char *reason, void *userd
 	state_reason_add(userdata, "%s is missing: %s.", program, reason);
 }
 
-/* Sentences on all that is not as it should be; none of them: running. */
+/* Sentences about everything that is not as it should be; none when all is well. */
 static void find_state(struct service *s)
 {
 	const char *reason;
+	int error;
 
 	s->state_reason[0] = '\0';
 	if (measurement_refused(s->measurement, &reason))
@@ -120,6 +115,9 @@ static void find_state(struct service *s)
 								    : "Operations are not counted.",
 				 reason);
 	measurement_missing(s->measurement, program_missing, s);
+	error = measurement_window_error(s->measurement);
+	if (error < 0)
+		state_reason_add(s, "The last window could not be counted: %s.", strerror(-error));
 	for (int pipe = 0; pipe < PIPE_KINDS; pipe++)
 		for (int kind = 0; kind < UPDATE_FSNOTIFY; kind++) {
 			const struct verdict_path *path = &s->verdict.paths[pipe][kind];
@@ -143,15 +141,7 @@ static struct config_values values_of(const struct config *config)
 	};
 }
 
-static int silence(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	(void)level;
-	(void)format;
-	(void)arguments;
-	return 0;
-}
-
-/* All but the measuring: what --check needs too. */
+/* Everything but the measurement, for --check as well. */
 static int service_prepare(const struct config *config, struct service **ret_service)
 {
 	_cleanup_(service_freep) struct service *s = calloc(1, sizeof(*s));
@@ -170,7 +160,7 @@ static int service_prepare(const struct config *config, struct service **ret_ser
 		return r;
 	find_verdict(s);
 	/* What libbpf would print is in the programs' logs and our messages. */
-	libbpf_set_print(silence);
+	libbpf_set_print(NULL);
 
 	*ret_service = s;
 	s = NULL;
@@ -272,8 +262,8 @@ static bool last_serves(const struct service *s, const struct snapshot_wish *wis
 
 uint64_t service_step(struct service *s)
 {
-	/* It would be served no more, and can be large. */
-	if (!last_serves(s, &(struct snapshot_wish){}, clock_usec(CLOCK_MONOTONIC)))
+	/* It would not be served any more, and can be large. */
+	if (!last_serves(s, &(struct snapshot_wish){}, monotonic_usec()))
 		last_forget(s);
 	return measurement_step(s->measurement);
 }
@@ -286,6 +276,11 @@ enum snapshot_mode service_mode(const struct service *s, const char **ret_reason
 int service_collect(struct service *s, bool wake)
 {
 	return measurement_collect(s->measurement, wake);
+}
+
+int service_window_error(const struct service *s)
+{
+	return measurement_window_error(s->measurement);
 }
 
 bool service_reattaches(const struct service *s)
@@ -349,11 +344,11 @@ int service_get(void *userdata, const struct snapshot_wish *wish, struct snapsho
 {
 	_cleanup_(snapshot_unrefp) struct snapshot *fresh = NULL;
 	struct service *s = userdata;
-	uint64_t now = clock_usec(CLOCK_MONOTONIC);
+	uint64_t now = monotonic_usec();
 	struct snapshot_wish fresh_wish = *wish;
 	int r;
 
-	/* The costliest ones are always looked at. */
+	/* CPU times are read for these in any case. */
 	if (fresh_wish.n_processes < CPU_TIMES_MAX)
 		fresh_wish.n_processes = CPU_TIMES_MAX;
 	if (!last_serves(s, &fresh_wish, now)) {
@@ -394,7 +389,7 @@ int service_check(const struct config *config, FILE *f)
 	/* Before anything is attached to the functions that it times. */
 	find_setup(s, &setup);
 	measured = ab_measure(s->directories, AB_USEC, setup.paths, &ab);
-	/* Attached for a moment: nothing else tells for certain. */
+	/* By attaching for a moment, since nothing else is certain. */
 	code = measurement_try(&setup, reason, sizeof(reason));
 	return check_print(
 		&(struct check){

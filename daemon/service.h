@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What runs between the kernel and the publishers: verdict, programs, books; makes the snapshots.
- * Knows no publisher.
+ * Everything between the kernel and the publishers: finds the verdict, runs the measurement, and
+ * makes the snapshots. Knows no publisher.
  */
 #ifndef PIPEWATCH_SERVICE_H
 #define PIPEWATCH_SERVICE_H
@@ -12,9 +12,9 @@
 struct service;
 
 /*
- * Finds the verdict, and loads and attaches the programs if the mode wants them. Where counting
- * turns out impossible the service is degraded, not an error: see service_exit_code(). Of @config
- * values are copied. Returns 0 or -errno.
+ * Finds the verdict, and loads and attaches the programs if the mode wants them. That counting
+ * turns out to be impossible is no error, but makes the service degraded: see service_exit_code().
+ * Copies what it needs of @config. Returns 0 or -errno.
  */
 int service_new(const struct config *config, struct service **ret_service);
 struct service *service_free(struct service *s); /* detaches */
@@ -30,8 +30,8 @@ static inline void service_freep(struct service **s)
  */
 int service_exit_code(const struct service *s, const char **ret_reason);
 
-/* The part of a new configuration that needs no restart: Mode=, Budget= and PidLabel=. Returns what
- * does need one, or NULL. */
+/* Applies what of a new configuration needs no restart: Mode=, Budget= and PidLabel=. Returns the
+ * first other setting that has changed, or NULL. */
 const char *service_reconfigure(struct service *s, const struct config *config);
 
 /* A snapshot_get_fn; @userdata is the service. A snapshot is served again for up to 10 ms. */
@@ -43,8 +43,11 @@ int service_collect(struct service *s, bool wake);
 int service_wake_fd(const struct service *s); /* -1: none; changes with the mode */
 
 /* Does what is due: looks at rates, changes the mode, opens windows, calibrates. Returns in how
- * many microseconds to call again. */
+ * many microseconds it is to be called again. */
 uint64_t service_step(struct service *s);
+
+/* Why the last window was not counted, as -errno; 0: it was. The next one tries again. */
+int service_window_error(const struct service *s);
 
 /* The mode in force, and why. */
 enum snapshot_mode service_mode(const struct service *s, const char **ret_reason);

@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* uthash would exit(3) without memory. */
 #define HASH_NONFATAL_OOM	  1
 #define uthash_nonfatal_oom(item) ((item)->lost = true)
 #include <uthash.h>
 
+#include "clock.h"
 #include "util.h"
 
 /* The arena is the set of all strings, so that a name shared by thousands of processes is stored
@@ -55,16 +55,14 @@ const char *observer_part_name(enum observer_part part)
 
 struct snapshot *snapshot_new(void)
 {
-	struct timespec now;
 	struct snapshot *s;
 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	s->n_refs = 1;
-	s->time_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	s->time_usec = clock_usec(CLOCK_REALTIME);
 	s->version = "";
 	s->libbpf_version = "";
 	s->state_reason = "";
@@ -224,7 +222,7 @@ static uint64_t operations(const struct pipe_counts counts[PIPE_KINDS])
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Every order below is total, so that equal inputs give equal output. */
+/* Every order below is total, so that equal input gives equal output. */
 
 static int compare_processes(const void *left, const void *right)
 {
@@ -322,7 +320,7 @@ bool snapshot_cost_known(const struct snapshot *s, enum pipe_kind pipe, enum upd
 	const struct pipe_counts none = {};
 	uint64_t updates;
 
-	/* Which operations notify somebody does not follow from counts: the time is sampled. */
+	/* Which operations notify somebody does not follow from counts: their time is sampled. */
 	if (kind == UPDATE_FSNOTIFY)
 		return s->sampling && s->sampling_sees[kind] &&
 		       s->paths[pipe][kind].state == PATH_PAID;
@@ -350,6 +348,15 @@ const char *snapshot_coverage_reason(const struct snapshot *s)
 	if (s->coverage_ratio > 0)
 		return "Operations are counted in short windows, and the counts are extrapolated.";
 	return "Operations are not counted in this mode: the counts stand still.";
+}
+
+uint64_t snapshot_lost(const struct snapshot *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_losses; i++)
+		sum += s->losses[i].updates;
+	return sum;
 }
 
 double snapshot_measured_seconds(const struct snapshot *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One consistent view of everything that is published: immutable once finished, reference-counted,
- * the same for HTTP and D-Bus. A pure model: no I/O, no library but libc.
+ * A consistent view of everything that is published: immutable once finished, reference-counted,
+ * and the same for HTTP and D-Bus. A pure model: no I/O, no library but libc.
  *
  * All strings are valid UTF-8 without NUL (see name.h), but may hold control characters: each
  * publisher escapes for its own format. Strings are owned by the snapshot. Times are CLOCK_REALTIME
@@ -17,14 +17,14 @@
 #include "cost.h"
 #include "pipe.h"
 
-/* The time that the measured overhead is of. */
+/* The time over which the overhead is measured. */
 #define OBSERVER_SEC 10
 
 /* 15 bytes of comm, each rendered as at most four characters, and a NUL. */
 #define SNAPSHOT_COMM_MAX 64
 
-/* The label of what has no group of its own: groups beyond the limit, operations of unidentified
- * threads. */
+/* The label of everything that has no group of its own: groups beyond the limit, and operations of
+ * unidentified threads. */
 #define SNAPSHOT_OTHER "(other)"
 
 struct snapshot_process {
@@ -72,7 +72,7 @@ struct snapshot_group {
 	struct pipe_counts rest[PIPE_KINDS];  /* counts less what processes have series for */
 };
 
-/* One of the alternatives of a word-valued metric such as pipewatch_mode. */
+/* The values of the metrics pipewatch_state and pipewatch_mode. */
 enum snapshot_state { STATE_STARTING, STATE_RUNNING, STATE_DEGRADED, SNAPSHOT_STATES };
 enum snapshot_mode { MODE_AUTO, MODE_EXACT, MODE_BURST, MODE_PROFILE, MODE_OFF, SNAPSHOT_MODES };
 
@@ -110,8 +110,8 @@ struct snapshot_observer {
 	struct cost_figure operation;	    /* one pipe operation of our own that is not counted */
 	struct cost_figure counting;	    /* what counting adds to it */
 	double cpu_seconds[OBSERVER_PARTS]; /* so far; counters */
-	/* Of the last OBSERVER_SEC or since the mode changed: own cost over the time that was spent
-	 * in pipe operations. */
+	/* Own cost over the time that was spent in pipe operations, in the last OBSERVER_SEC or
+	 * since the mode changed. */
 	struct cost_figure overhead; /* .seconds is a ratio here; unknown with a reason */
 	/* What the governor expects of each mode, as CPU seconds per second, and what it allows;
 	 * negative: not known. */
@@ -178,8 +178,8 @@ struct snapshot {
 	/* In burst mode: a process that was in no window has made fewer operations than this, with
 	 * 95 % confidence; 0 in other modes. */
 	double unseen_operations_max;
-	/* While counting, one of these can be missing, with every figure that follows from it;
-	 * programs has the reason. */
+	/* While counting, one of these can be missing, with every figure that follows from it. The
+	 * reason is in programs. */
 	bool reads_missing;
 	bool writes_missing;
 
@@ -197,7 +197,7 @@ struct snapshot {
 	bool pid_label;			    /* processes have series of their own */
 	struct snapshot_process *processes; /* by cost, then by operations, descending */
 	size_t n_processes;
-	size_t n_unlisted;	       /* that cost no more, and of which there are no rows */
+	size_t n_unlisted;	       /* those without rows, which cost no more */
 	uint32_t unlisted_live;	       /* live ones among these */
 	uint32_t tracked_processes;    /* all live ones */
 	struct snapshot_group *groups; /* likewise; (other), if any, is last */
@@ -218,8 +218,8 @@ struct snapshot {
 	void *arena; /* private to snapshot.c: what the strings live in */
 };
 
-/* A new, empty snapshot of now with one reference, to be filled and finished. Returns NULL when out
- * of memory. */
+/* Makes an empty snapshot of the present moment with one reference, to be filled and finished.
+ * Returns NULL when out of memory. */
 struct snapshot *snapshot_new(void);
 struct snapshot *snapshot_ref(struct snapshot *s);
 struct snapshot *snapshot_unref(struct snapshot *s); /* takes NULL; returns NULL */
@@ -268,6 +268,9 @@ bool snapshot_pipe_used(const struct snapshot *s, enum pipe_kind pipe,
 /* Why not all operations are counted, as a sentence; "" when they are. */
 const char *snapshot_coverage_reason(const struct snapshot *s);
 
+/* Operations that were lost, for whatever reason. */
+uint64_t snapshot_lost(const struct snapshot *s);
+
 /* How long the counters have been growing, as far as the clock tells; 0 when it was set back. */
 double snapshot_measured_seconds(const struct snapshot *s);
 
@@ -289,11 +292,11 @@ bool snapshot_saving(const struct snapshot *s, enum remedy remedy,
 /* The process with @pid; a live one before an exited one. NULL if there is none. */
 const struct snapshot_process *snapshot_find_process(const struct snapshot *s, uint32_t pid);
 
-/* Which processes a snapshot must list, for a row takes more memory than all else that is known of
- * a process. */
+/* Which processes a snapshot must list. Not all of them, since a row takes more memory than
+ * everything else that is kept of a process. */
 struct snapshot_wish {
-	size_t n_processes; /* so many, the costliest; SIZE_MAX: all */
-	uint32_t pid;	    /* and those with this id; 0: no such ones */
+	size_t n_processes; /* so many of the costliest; SIZE_MAX: all */
+	uint32_t pid;	    /* and those with this id; 0: none */
 };
 
 /*

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For how long something has been so, on and off. Times are CLOCK_MONOTONIC, in microseconds. */
+/* How much time something has taken that goes on and off. Times are CLOCK_MONOTONIC, in
+ * microseconds. */
 #ifndef PIPEWATCH_SPELL_H
 #define PIPEWATCH_SPELL_H
 
 #include <stdint.h>
-#include <time.h>
 
 struct spell {
 	uint64_t total_usec; /* of the spells that are over */
-	uint64_t begin_usec; /* of the one that is not; 0: there is none */
+	uint64_t begin_usec; /* of the present one; 0: there is none */
 };
-
-static inline uint64_t monotonic_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 static inline void spell_begin(struct spell *s, uint64_t now_usec)
 {

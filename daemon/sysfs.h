@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sysfs says in one line. */
+/* Reading files of one line, as sysfs has them. */
 #ifndef PIPEWATCH_SYSFS_H
 #define PIPEWATCH_SYSFS_H
 

@@ -13,7 +13,7 @@ static ssize_t append(void *userdata, const char *bytes, size_t n)
 {
 	struct text *t = userdata;
 
-	/* What comes after a gap is of no use. */
+	/* Text after a gap is of no use. */
 	if (t->failed)
 		return 0;
 	if (t->room - t->size <= n) {

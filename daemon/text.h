@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A stream whose text is kept in memory: all of it, or an error. That of open_memstream(3) does not
- * tell when it could not grow, and then lacks a part, or is NULL.
+ * A stream into memory that yields the whole text or an error. open_memstream(3) does not tell when
+ * its buffer could not grow: the text then lacks a part, or is NULL.
  */
 #ifndef PIPEWATCH_TEXT_H
 #define PIPEWATCH_TEXT_H

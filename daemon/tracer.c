@@ -11,16 +11,19 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
+#include "clock.h"
 #include "detachment.h"
+#include "kernel.h"
 #include "map-memory.h"
 #include "pipewatch/wire.h"
 #include "pipewatch.skel.h"
 #include "run-time.h"
 #include "spell.h"
 #include "util.h"
+#include "verifier-log.h"
 
 enum program {
-	/* In the order of attaching: who is who must be known before anything is counted. */
+	/* In the order of attaching: processes must be kept track of before anything is counted. */
 	PROGRAM_EXIT,
 	PROGRAM_FREE,
 	PROGRAM_EXEC,
@@ -77,18 +80,11 @@ static struct bpf_link **link_of(const struct tracer *t, enum program program)
 	}
 }
 
-/* Candidates, best first, NULL-terminated. Functions, or for the identity programs tracepoints. */
-static const char *const hooks[PROGRAMS][3] = {
-	[PROGRAM_EXIT] = { "sched_process_exit" },
-	[PROGRAM_FREE] = { "sched_process_free" },
-	[PROGRAM_EXEC] = { "sched_process_exec" },
-	[PROGRAM_RENAME] = { "task_rename" },
-	[PROGRAM_MOVE] = { "cgroup_attach_task" },
-	[PROGRAM_CGROUP] = { "cgroup_mkdir" },
-	/* f017b0a4951f ("fs/pipe: express 'pipe_...' …", 6.15) gave anonymous pipes functions of
-	   their own, which those of FIFOs call. */
-	[PROGRAM_READ] = { "anon_pipe_read", "pipe_read" },
-	[PROGRAM_WRITE] = { "anon_pipe_write", "pipe_write" },
+/* Of the programs that keep track of processes. */
+static const char *const tracepoints[PROGRAM_READ] = {
+	[PROGRAM_EXIT] = "sched_process_exit", [PROGRAM_FREE] = "sched_process_free",
+	[PROGRAM_EXEC] = "sched_process_exec", [PROGRAM_RENAME] = "task_rename",
+	[PROGRAM_MOVE] = "cgroup_attach_task", [PROGRAM_CGROUP] = "cgroup_mkdir",
 };
 
 static const char *const names[PROGRAMS] = {
@@ -110,33 +106,44 @@ program_fail(struct tracer *t, enum program program, const char *format, ...)
 	va_end(arguments);
 }
 
-static bool hook_exists(const struct btf *btf, enum program program, const char *hook)
+static bool tracepoint_exists(const struct btf *btf, const char *tracepoint)
 {
-	char trace_type[64];
+	char type[64];
 
-	if (program >= PROGRAM_READ)
-		return btf__find_by_name_kind(btf, hook, BTF_KIND_FUNC) > 0;
-	snprintf(trace_type, sizeof(trace_type), "btf_trace_%s", hook);
-	return btf__find_by_name_kind(btf, trace_type, BTF_KIND_TYPEDEF) > 0;
+	snprintf(type, sizeof(type), "btf_trace_%s", tracepoint);
+	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+}
+
+/* The function or tracepoint for @program; NULL when this kernel has none. *ret_wanted is its name
+ * on the newest kernels. */
+static const char *hook_find(const struct btf *btf, enum program program, const char **ret_wanted)
+{
+	if (program == PROGRAM_READ || program == PROGRAM_WRITE) {
+		enum kernel_function function = program == PROGRAM_READ ? KERNEL_PIPE_READ
+									: KERNEL_PIPE_WRITE;
+
+		*ret_wanted = kernel_function_names(function)[0];
+		return kernel_function_find(btf, function);
+	}
+	*ret_wanted = tracepoints[program];
+	return tracepoint_exists(btf, *ret_wanted) ? *ret_wanted : NULL;
 }
 
 static void hooks_choose(struct tracer *t, const struct btf *btf)
 {
 	for (int p = 0; p < PROGRAMS; p++) {
-		const char *const *hook = hooks[p];
+		const char *wanted, *hook = hook_find(btf, p, &wanted);
 
-		while (*hook && !hook_exists(btf, p, *hook))
-			hook++;
 		t->programs[p].program = names[p];
-		t->programs[p].hook = *hook ? *hook : hooks[p][0];
-		t->wanted[p] = *hook;
-		if (!*hook)
-			program_fail(t, p, "this kernel's BTF has no %s", hooks[p][0]);
+		t->programs[p].hook = hook ?: wanted;
+		t->wanted[p] = hook;
+		if (!hook)
+			program_fail(t, p, "this kernel's BTF has no %s", wanted);
 	}
 }
 
-/* Opens a fresh skeleton with what is still wanted: an object that failed to load cannot be loaded
- * again. */
+/* Opens a new object with the programs that are still wanted: one that failed to load cannot be
+ * loaded again. */
 static int skeleton_open(struct tracer *t)
 {
 	int r;
@@ -208,23 +215,7 @@ struct tracer *tracer_free(struct tracer *t)
 	return NULL;
 }
 
-/* The last line of a verifier log that says something; the very last ones are statistics. */
-static void log_summarize(const char *log, char *ret, size_t size)
-{
-	const char *line = log, *best = log;
-
-	while (*line) {
-		size_t length = strcspn(line, "\n");
-
-		if (length > 0 && strncmp(line, "processed ", 10) && strncmp(line, "--", 2) &&
-		    strncmp(line, "stack depth ", 12))
-			best = line;
-		line += length + (line[length] == '\n');
-	}
-	snprintf(ret, size, "%.*s", (int)strcspn(best, "\n"), best);
-}
-
-/* The program that the verifier refused: the last one that it wrote a log for. */
+/* The program that the verifier refused: the last one with a log. */
 static int program_refused(const struct tracer *t)
 {
 	for (int p = PROGRAMS - 1; p >= 0; p--)
@@ -248,8 +239,8 @@ int tracer_load(struct tracer *t)
 		if (refused < 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
 			return r;
 
-		/* One program less, and again: the others may be fine. */
-		log_summarize(t->logs[refused], summary, sizeof(summary));
+		/* Without it the others may load. */
+		verifier_log_summarize(t->logs[refused], summary, sizeof(summary));
 		program_fail(t, refused, "the kernel refused to load it: %s", summary);
 		t->wanted[refused] = false;
 		t->logs[refused][0] = '\0';
@@ -289,7 +280,7 @@ static void program_detach(struct tracer *t, enum program program)
 	t->programs[program].attached = false;
 }
 
-/* What our own thread has done on anonymous pipes, as far as it was counted. */
+/* The operations of this thread on anonymous pipes that have been counted. */
 static void own_operations(const struct tracer *t, uint64_t ret[WIRE_DIRECTIONS])
 {
 	uint32_t tid = gettid();
@@ -302,8 +293,8 @@ static void own_operations(const struct tracer *t, uint64_t ret[WIRE_DIRECTIONS]
 		if (slot->key != tid)
 			continue;
 		for (int direction = 0; direction < WIRE_DIRECTIONS; direction++)
-			for (int class = 0; class < WIRE_SIZE_CLASSES; class ++)
-				ret[direction] += slot->counts[direction].sizes[class];
+			for (int i = 0; i < WIRE_SIZE_CLASSES; i++)
+				ret[direction] += slot->counts[direction].sizes[i];
 	}
 }
 
@@ -352,9 +343,9 @@ static void counting_begin(struct tracer *t)
 }
 
 /*
- * The slow way is closed first, so that it does not learn the mount again. A program that was past
- * that point may still: when all that run now have ended (membarrier(2) waits as long as RCU does,
- * under which programs run) it is forgotten for good.
+ * The slow path is closed first, so that it does not learn the mount again. A program that is past
+ * that check still may: once all that are running have ended (membarrier(2) waits for an RCU grace
+ * period, and programs run under RCU) the mount is forgotten for good.
  */
 static void counting_end(struct tracer *t)
 {
@@ -363,11 +354,14 @@ static void counting_end(struct tracer *t)
 	__atomic_store_n(&bss->shared.counting, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&bss->pipe_mount, NULL, __ATOMIC_SEQ_CST);
 	spell_end(&t->counted, monotonic_usec());
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	/* Refused where CPUs run without ticks (nohz_full=): a program runs for far less than that.
+	 */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	__atomic_store_n(&bss->pipe_mount, NULL, __ATOMIC_SEQ_CST);
 }
 
-/* Takes the link away from libbpf, which would wait for the detaching. */
+/* Takes the link away from libbpf, which would wait until the program is detached. */
 static int link_take(struct tracer *t, enum program program)
 {
 	struct bpf_link **link = link_of(t, program);
@@ -395,7 +389,7 @@ void tracer_pause(struct tracer *t)
 	t->paused = true;
 }
 
-/* When it has ended, the programs were attached until then. */
+/* Waits until the programs are detached; they were attached until then. */
 static void pause_end(struct tracer *t)
 {
 	detachment_join(&t->detachment);
@@ -417,10 +411,7 @@ static int maps_share(const struct pipewatch_bpf *from, struct pipewatch_bpf *to
 	return r;
 }
 
-/*
- * Before f3a95075549e ("bpf: Allow trampoline re-attach for tracing and lsm programs", 5.13) a
- * program can be attached once: another one of the same takes its place, on the same maps.
- */
+/* Where a program can be attached only once, a copy that uses the same maps takes its place. */
 static int counting_renew(struct tracer *t)
 {
 	struct pipewatch_bpf *fresh = pipewatch_bpf__open();
@@ -459,7 +450,7 @@ int tracer_resume(struct tracer *t)
 	for (int p = PROGRAM_READ; p < PROGRAMS && r >= 0; p++)
 		if (t->wanted[p])
 			r = program_attach(t, t->skeleton, p);
-	if (r == -ENOENT)
+	if (kernel_attaches_once(r))
 		r = counting_renew(t);
 	t->paused = false;
 	if (r < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The BPF programs: opened, loaded, attached, each phase a call, since each fails for other
- * reasons. The only module that knows the skeleton.
+ * The BPF programs that count. Opening, loading and attaching are calls of their own, since each
+ * fails for other reasons. The only module that knows the skeleton.
  */
 #ifndef PIPEWATCH_TRACER_H
 #define PIPEWATCH_TRACER_H
@@ -29,7 +29,7 @@ struct tracer_memory {
 	struct wire_shared *shared;
 	uint32_t max_threads; /* of claims */
 	int claims_fd;
-	int wake_fd;	     /* of a ring buffer that gets an entry when exited slots pile up */
+	int wake_fd;	     /* a ring buffer that gets an entry when exited slots pile up */
 	int cgroup_paths_fd; /* cgroup id to path, of those made since the start */
 };
 
@@ -49,28 +49,28 @@ static inline void tracer_freep(struct tracer **t)
 int tracer_load(struct tracer *t);
 
 /*
- * Attaches, and moves a byte through an own pipe to see that the programs run. A program that
- * cannot be attached costs what it measures only. Returns 0 when reads or writes are counted, else
- * the -errno of the first that failed.
+ * Attaches the programs, and moves a byte through our own pipe to see that they run. Where one
+ * cannot be attached only what it measures is missing. Returns 0 when reads or writes are counted,
+ * else the -errno of the first program that failed.
  */
 int tracer_attach(struct tracer *t);
 
 /*
- * Stops the counting, to the operation, and detaches the programs that do it, in a thread, since
- * that waits for every task of the host; the others, which tell who is who, stay.
+ * Stops counting at once, and detaches the programs that count in a thread, since that waits for
+ * every task of the host. The others, which keep track of processes, stay attached.
  */
 void tracer_pause(struct tracer *t);
 
-/* Attaches them again and counts. Waits for a pause that has not ended yet. Returns 0 or -errno,
- * and then nothing is counted. */
+/* Attaches them again and counts, having waited until they are detached. Returns 0; or -errno, and
+ * then nothing is counted. */
 int tracer_resume(struct tracer *t);
 
-/* Is what was paused still being detached? */
+/* Are the programs still being detached after tracer_pause()? */
 bool tracer_detaching(const struct tracer *t);
 
 /*
  * For how long operations have been counted so far, and for how long the programs that count have
- * been attached, which attaching and detaching make longer. Microseconds.
+ * been attached, which is longer by what attaching and detaching take. In microseconds.
  */
 uint64_t tracer_counted_usec(const struct tracer *t);
 uint64_t tracer_attached_usec(const struct tracer *t);
@@ -81,16 +81,16 @@ void tracer_counting_fds(const struct tracer *t, int ret_fds[2]);
 const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n);
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret);
 
-/* Runs that the kernel skipped so far, by program, and those of tracers before this one, which are
- * added to them: they never fall. */
+/* Runs that the kernel skipped so far, by program; those of earlier tracers are added, so that they
+ * never fall. */
 #define TRACER_PROGRAMS 8
 void tracer_missed(const struct tracer *t, uint64_t ret_runs[TRACER_PROGRAMS]);
 void tracer_set_missed(struct tracer *t, const uint64_t runs[TRACER_PROGRAMS]);
 
 /*
- * Appends the programs to @s, those that count with how long they run (reads, writes; 0: not
- * known), and the runs that the kernel skipped of those that count, as lost updates; says whether
- * reads or writes are missing. Returns 0 or -errno.
+ * Appends the programs to @s, with how long those that count run (reads, writes; 0: not known), and
+ * the skipped runs of those that count as lost updates. Says whether reads or writes are missing.
+ * Returns 0 or -errno.
  */
 int tracer_fill(const struct tracer *t, const double run_seconds[2], struct snapshot *s);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "error.h"
 #include "own-pipe.h"
 #include "trial.h"
 #include "util.h"
@@ -33,10 +34,10 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 
 /*
  * Makes sure that an update would show: sets atime and mtime far into the past, and waits until the
- * clock that updates are taken from differs from both. Normally the first suffices and nothing is
- * waited for. Where it is forbidden, two ticks are: one might have been used up by the multigrain
- * clock, which runs ahead of the coarse one. Only ever compared for being different, so that a
- * clock that is being set does no harm.
+ * clock that updates use differs from both. Normally the former suffices, and there is nothing to
+ * wait for. Where it is not allowed, this waits for two ticks, since one may have been used up by
+ * the multigrain clock, which runs ahead of the coarse one. Times are only compared for equality,
+ * so that setting the clock does no harm.
  */
 static int prepare(int fd, struct stat *ret_before)
 {
@@ -98,13 +99,13 @@ static void try_cmtime(const struct own_pipe *p, struct trial *ret)
 	r = prepare(p->write_fd, &before);
 	if (r < 0) {
 		conclude(ret, PATH_UNKNOWN, "a write could not be tried (fstat: %s)",
-			 strerrorname_np(-r));
+			 error_name(r));
 		return;
 	}
 	r = write_byte(p->write_fd);
 	if (r < 0 || fstat(p->write_fd, &after) < 0) {
 		conclude(ret, PATH_UNKNOWN, "a write could not be tried (%s)",
-			 strerrorname_np(r < 0 ? -r : errno));
+			 error_name(r < 0 ? r : errno));
 		return;
 	}
 	if (same_time(&before.st_mtim, &after.st_mtim) &&
@@ -126,14 +127,13 @@ static void try_atime(const struct own_pipe *p, struct trial *ret)
 	}
 	r = prepare(p->read_fd, &before);
 	if (r < 0) {
-		conclude(ret, PATH_UNKNOWN, "a read could not be tried (fstat: %s)",
-			 strerrorname_np(-r));
+		conclude(ret, PATH_UNKNOWN, "a read could not be tried (fstat: %s)", error_name(r));
 		return;
 	}
 	r = read_byte(p->read_fd);
 	if (r < 0 || fstat(p->read_fd, &after) < 0) {
 		conclude(ret, PATH_UNKNOWN, "a read could not be tried (%s)",
-			 strerrorname_np(r < 0 ? -r : errno));
+			 error_name(r < 0 ? r : errno));
 		return;
 	}
 	if (same_time(&before.st_atim, &after.st_atim))
@@ -143,13 +143,14 @@ static void try_atime(const struct own_pipe *p, struct trial *ret)
 }
 
 /*
- * Does a watched FIFO give an event? While a watch exists, fsnotify runs for every file of the file
- * system. So it is there for one write, and nothing is waited for: events are queued before
- * write(2) returns.
+ * Does a watched FIFO give an event? While the watch exists, fsnotify runs for every file of the
+ * file system. So the watch lasts for one write only, and nothing is waited for: events are queued
+ * before write(2) returns.
  *
- * All anonymous pipes are of one file system, which is rarely watched, and 07a3b8d0bf72 ("fsnotify:
- * lazy attach fsnotify_sb_info state to sb", 6.10) keeps something to look at in each operation
- * once it was: 3 to 6 instructions until the next boot. They are not tried.
+ * Anonymous pipes are not tried. They are all on one file system, which is rarely watched; and
+ * since 07a3b8d0bf72 ("fsnotify: lazy attach fsnotify_sb_info state to sb", 6.10) a file system
+ * that has been watched once has 3 to 6 more instructions to run in each operation until the next
+ * boot.
  */
 static void try_fsnotify(const struct own_pipe *p, struct trial *ret)
 {
@@ -162,20 +163,20 @@ static void try_fsnotify(const struct own_pipe *p, struct trial *ret)
 
 	if (watch_fd < 0) {
 		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (inotify_init1: %s)",
-			 strerrorname_np(errno));
+			 error_name(errno));
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->read_fd);
 	if (inotify_add_watch(watch_fd, path, IN_MODIFY) < 0) {
 		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (inotify_add_watch: %s)",
-			 strerrorname_np(errno));
+			 error_name(errno));
 		return;
 	}
 	r = write_byte(p->write_fd);
 	n = read(watch_fd, buffer, sizeof(buffer));
 	if (r < 0 || (n < 0 && errno != EAGAIN)) {
 		conclude(ret, PATH_UNKNOWN, "a watch could not be tried (%s)",
-			 strerrorname_np(r < 0 ? -r : errno));
+			 error_name(r < 0 ? r : errno));
 		return;
 	}
 	for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
@@ -211,13 +212,13 @@ void trial_run(enum pipe_kind kind, const char *const *directories,
 				conclude(&ret[update], PATH_UNKNOWN,
 					 "no own %s could be made (%.32s: %s)",
 					 kind == PIPE_FIFO ? "FIFO" : "pipe", failed,
-					 strerrorname_np(-r) ?: "unknown error");
+					 error_name(r));
 		}
 		return;
 	}
 
-	/* In this order each finds what it needs in the pipe: the byte that is read is the one
-	 * written before. */
+	/* In this order each finds in the pipe what it needs: the byte that is read was written by
+	 * the one before. */
 	try_cmtime(&p, &ret[UPDATE_CMTIME]);
 	try_atime(&p, &ret[UPDATE_ATIME]);
 	if (kind == PIPE_FIFO)

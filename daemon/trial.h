@@ -9,7 +9,7 @@
 
 struct trial {
 	enum path_state state; /* PATH_UNKNOWN where it could not be tried */
-	char reason[112];      /* a clause: "a write left mtime and ctime unchanged" */
+	char reason[112];      /* a clause such as "a write left mtime and ctime unchanged" */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "error.h"
 #include "trial.h"
 #include "verdict.h"
 
@@ -26,8 +27,8 @@ by_symbol_set(struct by_symbol *s, enum path_state state, const char *format, ..
 }
 
 /*
- * Where anonymous pipes have functions of their own, these make no update, and those of FIFOs wrap
- * them and do; before, one pair served both and always did.
+ * Where anonymous pipes have functions of their own, these make no updates, and those of FIFOs wrap
+ * them and do. On earlier kernels one pair of functions serves both and always does.
  */
 static void find_by_symbol(verdict_symbol_fn symbol, void *userdata, enum pipe_kind pipe,
 			   enum update_kind update, struct by_symbol *ret)
@@ -49,7 +50,7 @@ static void find_by_symbol(verdict_symbol_fn symbol, void *userdata, enum pipe_k
 					      : has_common;
 
 		by_symbol_set(ret, PATH_UNKNOWN, "the kernel's symbols cannot be read (%s)",
-			      strerrorname_np(-error) ?: "unknown error");
+			      error_name(error));
 	} else if (has_anonymous && pipe == PIPE_ANONYMOUS) {
 		by_symbol_set(ret, PATH_REMOVED, "the kernel has %s", anonymous);
 	} else if (has_anonymous && has_fifo) {
@@ -90,7 +91,8 @@ void verdict_path_conclude(struct verdict_path *path, const char *symbol_reason,
 	path->reason[0] = (char)toupper((unsigned char)path->reason[0]);
 }
 
-/* Notifying is the same code for both kinds of pipe: what a FIFO shows holds for anonymous ones. */
+/* The code that notifies is the same for both kinds of pipe, so what a FIFO shows holds for both.
+ */
 static void infer_fsnotify(const struct trial *fifo, struct trial *anonymous)
 {
 	if (fifo->state == PATH_UNKNOWN)
@@ -115,7 +117,8 @@ void verdict_find(verdict_symbol_fn symbol, void *userdata, const char *const *d
 			struct verdict_path *path = &ret->paths[pipe][update];
 			struct by_symbol by_symbol = { PATH_UNKNOWN, "" };
 
-			/* No symbol tells of fsnotify: its call from pipe I/O is inline. */
+			/* No symbol tells about fsnotify, since its call from pipe I/O is inline.
+			 */
 			if (update != UPDATE_FSNOTIFY)
 				find_by_symbol(symbol, userdata, pipe, update, &by_symbol);
 			path->by_symbol = by_symbol.state;

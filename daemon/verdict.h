@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Does this kernel pay for metadata updates on pipes? Answered twice: by the functions that it has,
- * and by what it does to a pipe and a FIFO of our own. Needs neither BPF nor privileges.
+ * Does this kernel pay for metadata updates on pipes? This is answered twice: by the functions that
+ * the kernel has, and by what it does to a pipe and a FIFO of our own. Needs neither BPF nor
+ * privileges.
  */
 #ifndef PIPEWATCH_VERDICT_H
 #define PIPEWATCH_VERDICT_H
@@ -20,8 +21,8 @@ struct verdict {
 };
 
 /*
- * What the kernel's BTF (or, failing that, /proc/kallsyms) says of the names: does a function of
- * this name exist? 1 yes, 0 no, -errno when it cannot be known.
+ * Does the kernel have a function of this name, according to its BTF or else /proc/kallsyms?
+ * Returns 1 or 0, or -errno when that cannot be known.
  */
 typedef int (*verdict_symbol_fn)(void *userdata, const char *function);
 
@@ -33,8 +34,8 @@ typedef int (*verdict_symbol_fn)(void *userdata, const char *function);
 void verdict_find(verdict_symbol_fn symbol, void *userdata, const char *const *directories,
 		  struct verdict *ret);
 
-/* What the two sources amount to: equal or only one known, that; contradicting, unknown. Fills
- * state and reason. */
+/* Fills state and reason: what both sources say, or the only one that says anything; unknown where
+ * they contradict each other. */
 void verdict_path_conclude(struct verdict_path *path, const char *symbol_reason,
 			   const char *behaviour_reason);
 

@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "name.h"
 #include "process.h"
 #include "util.h"
 
-/* More than these are only counted. */
+/* Any more are only counted. */
 #define NAMED_MAX 64
 
 struct watcher {
@@ -56,19 +56,11 @@ struct watchers {
 	struct counts last;
 	bool owners_only; /* /proc/PID/fdinfo belongs to the owner alone, as before Linux 5.14 */
 
-	/* What is followed. */
+	/* Of watchers_follow(). */
 	bool scanning;
 	double fsnotify_seconds;
 	uint64_t due_usec;
 };
-
-static uint64_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * UINT64_C(1000000) + t.tv_nsec / 1000;
-}
 
 /* The mount that the file @fd of this process is on. Returns 0 or -errno. */
 static int mount_of(int fd, unsigned int *ret_mount)
@@ -102,11 +94,11 @@ int watchers_new(struct watchers **ret_watchers)
 	write_end = fds[1];
 	if (fstat(read_end, &st) < 0)
 		return -errno;
-	/* Not as stat(2) has it: 20 bits of minor number. */
+	/* With 20 bits of minor number, unlike st_dev. */
 	w->pipefs = major(st.st_dev) << 20 | minor(st.st_dev);
 	r = mount_of(read_end, &w->mount);
-	/* Where /proc is missing nobody can be looked at, but all else goes on. No mount has that
-	 * id. */
+	/* Without /proc nobody can be looked at, but everything else goes on. No mount has this id.
+	 */
 	if (r == -ENOENT)
 		w->mount = UINT_MAX;
 	else if (r < 0)
@@ -169,8 +161,7 @@ static int files_open(struct watchers *w)
 	r = directory_open(w, "fdinfo", &w->fdinfo_fd);
 	if (r < 0)
 		return r;
-	/* What each file is costs less to ask for than its marks, and not all who may see the
-	 * marks may ask for it. */
+	/* To ask what a file is costs less than to read its marks, but needs more permissions. */
 	r = directory_open(w, "fd", &fd);
 	w->links = r >= 0;
 	if (r == -EACCES || r == -EPERM)
@@ -184,7 +175,7 @@ static int files_open(struct watchers *w)
 	return 0;
 }
 
-/* What keeps us from looking at one process: 0 where it is of no interest, else -errno. */
+/* One process could not be looked at. Returns 0 where that is no reason to stop, else -errno. */
 static int process_failed(struct watchers *w, const char *proc, int error)
 {
 	struct process process;
@@ -234,7 +225,8 @@ static int marks_count(struct watchers *w, const char *name)
 	return 0;
 }
 
-/* Does a link say that it is an inotify or fanotify instance? Returns 1, 0 or -errno. */
+/* Does the link of a file descriptor say that it is an inotify or fanotify instance? Returns 1, 0
+ * or -errno. */
 static int link_marks(int directory_fd, const char *name)
 {
 	char target[64];
@@ -246,8 +238,8 @@ static int link_marks(int directory_fd, const char *name)
 	return !strcmp(target, "anon_inode:inotify") || !strcmp(target, "anon_inode:[fanotify]");
 }
 
-/* Where the process under way is noted: its old place, a new one, or that of one who has not been
- * seen in this scan. NULL when there is none. */
+/* Where to note the present process: its old place, a new one, or that of a process which has not
+ * been seen in this scan. NULL when there is none. */
 static struct watcher *place_find(struct watchers *w)
 {
 	struct watcher *old = NULL;
@@ -350,7 +342,7 @@ static int scan_begin(struct watchers *w, const char *proc)
 
 int watchers_scan(struct watchers *w, const char *proc, uint64_t limit_usec)
 {
-	uint64_t begin = now_usec();
+	uint64_t begin_usec = monotonic_usec();
 	int r = 0;
 
 	if (!w->processes)
@@ -372,7 +364,7 @@ int watchers_scan(struct watchers *w, const char *proc, uint64_t limit_usec)
 			scan_end(w);
 			return r;
 		}
-	} while (now_usec() - begin < limit_usec);
+	} while (monotonic_usec() - begin_usec < limit_usec);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names that others rely on: bus, port, exit codes. Read by the daemon, its clients and the
+ * The names that others rely on: bus, port, exit codes. Included by the daemon, its client and the
  * tests.
  */
 #ifndef PIPEWATCH_API_H

@@ -21,8 +21,8 @@ enum burst_call {
 /* What is timed within such a call. */
 enum burst_part { BURST_MOUNT, BURST_INODE, BURST_PARTS };
 
-/* The functions that may be these parts; which of them are called, and by which others, differs by
- * kernel. */
+/* The functions that may be such parts. Which of them are called, and by which others, depends on
+ * the kernel. */
 enum burst_hook {
 	BURST_HOOK_MOUNT,
 	BURST_HOOK_MOUNT_FILE,
@@ -32,8 +32,8 @@ enum burst_hook {
 	BURST_HOOKS,
 };
 
-/* Calls without and with parts are different crowds, told apart so that the rare ones are not taken
- * for outliers. */
+/* Calls with and without parts take different times. They are kept apart so that the rarer ones are
+ * not taken for outliers. */
 enum burst_span { BURST_PLAIN, BURST_CHANGED, BURST_PART, BURST_SPANS = BURST_PART + BURST_PARTS };
 
 enum burst_pipe { BURST_ANONYMOUS, BURST_FIFO, BURST_PIPES };
@@ -57,21 +57,21 @@ struct burst_histogram {
 };
 
 struct burst_cpu {
-	/* The call that is going on: whose (0: none), what, and how often the task had been
+	/* The call in progress: which task's (0: none), which one, and how often the task had been
 	 * switched when it began. */
 	__u64 task;
 	__u64 switches;
 	__u64 start_ns;
 	__u32 call;
 	__u32 pipe;
-	/* The part that is going on (1 + enum burst_hook; 0: none), and those that are over. */
+	/* The part in progress (1 + enum burst_hook; 0: none), and those that have ended. */
 	__u64 part_start_ns;
 	__u32 hook;
 	__u32 parts[BURST_PARTS];
 	__u32 padding;
 	__u64 part_ns[BURST_PARTS];
 
-	__u64 switched; /* calls not taken: a context switch inside */
+	__u64 switched; /* calls left out because of a context switch inside */
 	__u64 hits[BURST_CALLS][BURST_HOOKS];
 	struct burst_histogram histograms[BURST_OWNERS][BURST_PIPES][BURST_CALLS][BURST_SPANS];
 };
@@ -82,9 +82,8 @@ struct burst_cpu {
 struct burst_clock {
 	__u64 reads_ns; /* that many reads of the clock */
 	__u64 calls_ns; /* that many calls of a function that does nothing, and one read */
-	__u64 step_ns;	/* the least that the clock moved on from one read to the next, all ones: it
-			   never did */
-	__u64 still;	/* how often it did not */
+	__u64 step_ns;	/* the least that the clock advanced between two reads; all ones: never */
+	__u64 still;	/* how often it did not advance */
 };
 
 #endif

@@ -10,7 +10,7 @@
 /* As many as there are bits in a mask; the innermost ones of a deeper stack. */
 #define SAMPLER_FRAMES 64
 
-/* Ranges that one class of functions may consist of, parts that a compiler split off included. */
+/* The most address ranges of one class of functions, including parts that a compiler split off. */
 #define SAMPLER_RANGES 16
 
 /* Addresses [begin, end) of kernel code, all above 2^63. */
@@ -29,11 +29,11 @@ enum sampler_class {
 	SAMPLER_ATIME, /* their updates */
 	SAMPLER_CMTIME,
 	SAMPLER_FSNOTIFY,
-	SAMPLER_SOFTIRQ, /* work that only happened to interrupt somebody */
+	SAMPLER_SOFTIRQ, /* work that merely interrupted the task */
 	SAMPLER_CLASSES,
 };
 
-/* Of fsnotify it is known what kind of pipe it was for. */
+/* For fsnotify, unlike the others, the kind of pipe is known. */
 enum sampler_update {
 	SAMPLER_UPDATE_ATIME,
 	SAMPLER_UPDATE_CMTIME,
@@ -65,14 +65,14 @@ struct sampler_entry {
 	char comm[SAMPLER_COMM_LEN];
 };
 
-/* Of one CPU and written by it alone, but that user space clears last_ns before it starts sampling
- * there. */
+/* Belongs to one CPU, which alone writes it, except that user space clears last_ns before it starts
+ * sampling there. */
 struct sampler_cpu {
 	__u64 last_ns; /* CLOCK_MONOTONIC at the last sample; 0: there was none */
 	__u64 samples; /* all, also those outside of the kernel or in no process */
 	__u64 ns;      /* the time that they stand for */
-	__u64 lost;    /* those in a pipe operation of a process that there was no room for */
-	struct sampler_sums unattributed; /* what these sum up to */
+	__u64 lost;    /* those in pipe operations of processes that the map had no room for */
+	struct sampler_sums unattributed; /* the sums of these */
 	__u64 padding[2];
 };
 

@@ -25,8 +25,8 @@
 #define WIRE_SLOTS 16384
 
 /*
- * A thread whose own place is taken looks for a slot in others, all over the table: those who stay
- * have thread ids in a row, and next to a taken place there is hardly ever a free one.
+ * A thread whose own place is taken looks for a slot in other places, far apart: long-lived threads
+ * tend to have consecutive ids, so that there is hardly ever a free place next to a taken one.
  */
 #define WIRE_PROBES 16
 #define WIRE_STRIDE 1023
@@ -42,8 +42,8 @@ enum wire_direction { WIRE_READ, WIRE_WRITE, WIRE_DIRECTIONS };
 enum wire_pipe { WIRE_ANONYMOUS, WIRE_FIFO, WIRE_PIPES };
 
 /*
- * The number of operations is the sum over the size classes. These wrap at 2^32, which the
- * collector's differences bear as long as it looks more than once per 2^32 operations of one
+ * The number of operations is the sum over the size classes. These wrap at 2^32. The collector
+ * takes differences, which stay right as long as it looks more than once per 2^32 operations of one
  * thread: at 5 million a second, every 14 minutes.
  */
 struct wire_counts {
@@ -69,8 +69,8 @@ struct wire_slot {
 
 _Static_assert(sizeof(struct wire_slot) == 192, "three cache lines");
 
-/* Operations of threads that found no slot: exact sums, without a name. Written atomically by all
- * CPUs. */
+/* Operations of threads that found no slot: exact sums that belong to nobody. Written atomically by
+ * all CPUs. */
 struct wire_overflow {
 	struct wire_counts counts[WIRE_DIRECTIONS];
 	__u32 noatime_reads;
@@ -86,8 +86,8 @@ struct wire_shared {
 	struct wire_overflow overflow[WIRE_PIPES];
 };
 
-/* Of a cgroup made since the daemon began, by id: it may be gone before anybody asks for its name.
- */
+/* The paths of cgroups made since the daemon began, by id: one may be gone before anybody asks for
+ * its name. */
 #define WIRE_CGROUP_PATH_MAX 256
 #define WIRE_CGROUPS	     1024 /* the last used ones are kept */
 

@@ -14,7 +14,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-static void die(const char *what, const char *name)
+static _Noreturn void die(const char *what, const char *name)
 {
 	perror("attach");
 	fprintf(stderr, "attach: %s %s failed\n", what, name);

@@ -5,6 +5,7 @@
  * to a fraction of a percent. Prints TAP.
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -430,6 +431,7 @@ int main(int argc, char **argv)
 	int r;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	libbpf_set_print(NULL);
 	r = burst_new(directories, NULL, reason, sizeof(reason), &b);
 	printf("# burst_new: %d in %.0f ms. %s\n", r, (now_ns() - begin_ns) * 1e-6, reason);
 	if (r == -EOPNOTSUPP) {

@@ -37,7 +37,7 @@ struct total {
 	long reads;
 };
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "pipe: %s: %s\n", what, strerror(errno));
 	exit(1);

@@ -81,7 +81,7 @@ struct sums {
 	struct sampler_process ended; /* the child when it had ended */
 };
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "sample: %s: %s\n", what, strerror(errno));
 	exit(1);

@@ -24,7 +24,7 @@
 
 static int fds[2];
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "crowd: %s: %s\n", what, strerror(errno));
 	_exit(1);

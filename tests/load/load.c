@@ -26,7 +26,7 @@ struct work {
 	int cpu; /* of this thread; -1: any */
 };
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
 	exit(1);

@@ -20,7 +20,7 @@
 /* Between two looks at the clock. */
 #define BATCH 64
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "saturate: %s: %s\n", what, strerror(errno));
 	exit(1);

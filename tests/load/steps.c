@@ -53,7 +53,7 @@ static const char usage[] =
 	"  lock, unlock      between these one thread or process at a time, of all from this start\n"
 	"  sleep             until killed\n";
 
-static void die(const char *step)
+static _Noreturn void die(const char *step)
 {
 	fprintf(stderr, "steps: %s: %s\n", step, strerror(errno));
 	_exit(1);

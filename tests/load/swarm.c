@@ -15,7 +15,7 @@
 
 #define CAPACITY 65536
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "swarm: %s: %s\n", what, strerror(errno));
 	_exit(1);

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "watched: %s: %s\n", what, strerror(errno));
 	exit(1);

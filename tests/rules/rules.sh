@@ -113,7 +113,7 @@ rule_wire() {
 
 rule bpf "libbpf is used where the kernel is spoken to"
 rule_bpf() {
-	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|map-memory\.c|symbols\.c|run-time\.c|service\.c|options\.c'
+	only '/.*/bpf/[^ ]*' 'tracer\.c|collector\.c|burst-pairs\.c|sampler\.c|kernel\.c|map-memory\.c|symbols\.c|run-time\.c|service\.c|options\.c'
 }
 
 publishers='bus[a-z-]*\.c|http[a-z-]*\.c|body\.c|page\.c|exposition[a-z-]*\.c|metric\.c|describe\.c|accept\.c'
@@ -235,6 +235,11 @@ rule_threads() {
 rule versions "what a kernel does is found out, not looked up by its version"
 rule_versions() {
 	grep -nE '\<(LINUX_)?KERNEL_VERSION|LINUX_VERSION_CODE' bpf/* daemon/*.[ch]
+}
+
+rule kernels "what kernels differ in is in one file of the programs"
+rule_kernels() {
+	grep -nE '\<bpf_core_[a-z_]+_exists\(|[0-9a-f]{12} \("' bpf/* | grep -v '^bpf/kernel\.bpf\.h:'
 }
 
 rule generated "nothing that is generated is kept"

@@ -47,7 +47,7 @@ add() {
 	sed -i "1a $2" "$1"
 }
 
-plan 56
+plan 58
 
 copy log.c
 is "skeletons: as it is" "$(judged skeletons)" kept
@@ -175,6 +175,11 @@ breaks "a variable of a thread" threads
 copy log.c
 add bpf/slot.bpf.h '#if LINUX_VERSION_CODE'
 breaks "a comparison" versions
+
+copy log.c
+is "kernels: as it is" "$(judged kernels)" kept
+add bpf/slot.bpf.h '#if bpf_core_field_exists(x)'
+breaks "a difference among the slots" kernels
 
 copy log.c
 touch bpf/vmlinux.h

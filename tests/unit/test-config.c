@@ -33,8 +33,8 @@ static void assert_set(const char *key, const char *value, int expected,
 #define LISTEN_ALLOWED                                                                        \
 	"ADDR:PORT, [ADDR6]:PORT or unix:/PATH with a numeric address, several separated by " \
 	"blanks"
-#define BUS_ALLOWED                                         \
-	"system, session, none or a D-Bus address such as " \
+#define BUS_ALLOWED                                                      \
+	"system, session, none or the address of a Unix socket such as " \
 	"unix:path=/run/dbus/system_bus_socket"
 
 static void test_values(void **state)
@@ -129,11 +129,28 @@ static void test_values(void **state)
 		{ "Bus",
 		  BUS_ALLOWED,
 		  { "system", "session", "none", "unix:path=/run/dbus/system_bus_socket",
-		    "unix:abstract=/tmp/dbus-x,guid=0123", "tcp:host=localhost,port=1",
-		    "unix:path=/a;unix:path=/b", "unix:path=/a;", "unixexec:path=/bin/x,argv1=-y" },
-		  { "", "System", "starter", "unix:", "unix:path", "unix:path=", "unix:=x",
-		    "path=/x", "unix:guid=1", "foo:path=/x", "unix:path=/a b", ";unix:path=/a",
-		    "unix:path=/a;bad", "unix:path=/\x01", "unix:path=/a\\", ":", ";" } },
+		    "unix:abstract=/tmp/dbus-x,guid=0123", "unix:path=/a;unix:path=/b" },
+		  { "",
+		    "System",
+		    "starter",
+		    "unix:",
+		    "unix:path",
+		    "unix:path=",
+		    "unix:=x",
+		    "path=/x",
+		    "unix:guid=1",
+		    "foo:path=/x",
+		    "unix:path=/a b",
+		    ";unix:path=/a",
+		    "unix:path=/a;bad",
+		    "unix:path=/\x01",
+		    "unix:path=/a\\",
+		    ":",
+		    ";",
+		    "unix:path=/a;",
+		    "unix:path=/a,",
+		    "tcp:host=localhost,port=1",
+		    "unixexec:path=/bin/x,argv1=-y" } },
 	};
 
 	(void)state;

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
 #include "detachment.h"
-#include "spell.h"
 
 static struct {
 	bool no_thread;

@@ -258,8 +258,8 @@ static void test_rendered_once_per_snapshot(void **state)
 	/* In each format, compressed or not. */
 	static const char *const headers[] = { "", "Accept-Encoding: gzip\r\n",
 					       "Accept: application/openmetrics-text\r\n",
-					       "Accept: application/openmetrics-text\r\n"
-					       "Accept-Encoding: gzip\r\n" };
+					       ("Accept: application/openmetrics-text\r\n"
+						"Accept-Encoding: gzip\r\n") };
 	struct server *s = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {

@@ -243,7 +243,7 @@ static void test_errors_without_a_known_cause(void **state)
 		      "BPF programs could not be set up: Cannot allocate memory (ENOMEM).");
 	facts.cap_bpf = true;
 	assert_judged(&facts, -99999, PIPEWATCH_EXIT_OS,
-		      "BPF programs could not be set up: Unknown error 99999 (an unknown error).");
+		      "BPF programs could not be set up: Unknown error 99999 (unknown error).");
 }
 
 static void test_short_buffers(void **state)
