@@ -14,8 +14,15 @@ struct errors {
 	struct extrapolation_error reads[PIPE_KINDS], writes[PIPE_KINDS];
 };
 
+/* A unit is the name of many processes and groups, and is freed with the last of them. */
+struct unit {
+	UT_hash_handle hh;
+	unsigned int refs;
+	char name[];
+};
+
 struct group_key {
-	char unit[256];
+	struct unit *unit; /* a reference; NULL: not known */
 	char comm[SNAPSHOT_COMM_MAX];
 };
 
@@ -37,7 +44,7 @@ struct amounts {
 };
 
 struct group {
-	struct group_key key; /* zero-padded */
+	struct group_key key; /* for hashing without what is behind the comm */
 	uint32_t processes;   /* open ones */
 	struct amounts amounts;
 	struct pipe_counts
@@ -62,19 +69,20 @@ struct account {
 	struct account_key key;
 	struct group *group; /* NULL: not identified, or beyond the limit of groups */
 	const char *comm;    /* of the group, else owned */
-	const char *unit;    /* interned */
+	struct unit *unit;   /* a reference; NULL: not known */
 	unsigned int holds;
 	bool identified;
 	bool closed;
 	bool listed; /* scratch of accounts_fill() */
-	uint64_t closed_usec;
+	uint64_t closed_usec, looked_usec;
 	double batch_seconds;
 	struct account_pipe anonymous, *fifo;
 	struct pipe_counts *before; /* [PIPE_KINDS]: booked on groups that it was in before */
 	struct errors *errors;	    /* once extrapolated */
 	struct sampled *sampled;
 	UT_hash_handle hh;
-	struct account *prev, *next; /* among the closed, oldest first */
+	/* Among the closed, oldest first; or among the open ones that nobody holds. */
+	struct account *prev, *next;
 };
 
 /* What a process did on @pipe; NULL: nothing. */
@@ -101,18 +109,17 @@ static inline uint64_t counts_operations(const struct pipe_counts counts[PIPE_KI
 	return sum;
 }
 
-/* A unit is the name of many processes. Never freed before the end: there are as many as units were
- * seen. */
-struct unit {
-	UT_hash_handle hh;
-	char name[];
-};
+static inline const char *unit_name(const struct unit *u)
+{
+	return u ? u->name : "";
+}
 
 struct accounts {
 	unsigned int max_groups;
 	struct account *by_key;
 	struct account *closed;
-	unsigned int n_closed;
+	struct account *unheld;
+	unsigned int n_closed, n_unheld;
 	struct unit *units;
 	struct group *groups;
 	struct group other;
@@ -126,6 +133,12 @@ struct accounts {
 	double unit_costs[PIPE_KINDS][UPDATE_KINDS]; /* seconds; 0: not known yet */
 	struct pipe_sizes sizes[PIPE_KINDS];
 };
+
+/*
+ * The unit of a name, with one reference more, in *ret_unit; NULL for "". Returns 0 or -ENOMEM.
+ */
+int accounts_unit_ref(struct accounts *a, const char *name, struct unit **ret_unit);
+void accounts_unit_unref(struct accounts *a, struct unit *u); /* takes NULL */
 
 /*
  * The @n costliest processes and @n costliest live ones, by how snapshots are ordered, as an array

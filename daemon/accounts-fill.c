@@ -65,7 +65,7 @@ static int account_fill(const struct account *p, uint64_t boot_usec, struct snap
 
 	if (!out)
 		return -ENOMEM;
-	out->unit = snapshot_string(s, p->unit);
+	out->unit = snapshot_string(s, unit_name(p->unit));
 	if (!out->unit)
 		return -ENOMEM;
 	out->pid = p->key.tgid;
@@ -181,7 +181,7 @@ int accounts_fill(struct accounts *a, uint64_t boot_usec, bool pid_label,
 	if (r < 0)
 		return r;
 	for (g = a->groups; g; g = g->hh.next) {
-		r = group_fill(g, g->key.unit, g->key.comm, s);
+		r = group_fill(g, unit_name(g->key.unit), g->key.comm, s);
 		if (r < 0)
 			return r;
 	}

@@ -21,8 +21,9 @@ int accounts_new(unsigned int max_groups, struct accounts **ret_accounts)
 	return 0;
 }
 
-static void account_free(struct account *p)
+static void account_free(struct accounts *a, struct account *p)
 {
+	accounts_unit_unref(a, p->unit);
 	if (p->identified && !p->group)
 		free((char *)p->comm);
 	sparse_sizes_clear(&p->anonymous.sizes);
@@ -35,25 +36,26 @@ static void account_free(struct account *p)
 	free(p);
 }
 
+static void group_free(struct accounts *a, struct group *g)
+{
+	accounts_unit_unref(a, g->key.unit);
+	free(g);
+}
+
 struct accounts *accounts_free(struct accounts *a)
 {
 	struct account *p, *next_account;
 	struct group *g, *next_group;
-	struct unit *u, *next_unit;
 
 	if (!a)
 		return NULL;
 	HASH_ITER (hh, a->by_key, p, next_account) {
 		HASH_DEL(a->by_key, p);
-		account_free(p);
+		account_free(a, p);
 	}
 	HASH_ITER (hh, a->groups, g, next_group) {
 		HASH_DEL(a->groups, g);
-		free(g);
-	}
-	HASH_ITER (hh, a->units, u, next_unit) {
-		HASH_DEL(a->units, u);
-		free(u);
+		group_free(a, g);
 	}
 	free(a);
 	return NULL;
@@ -69,22 +71,39 @@ static struct account *account_find(const struct accounts *a, uint32_t tgid,
 	return p;
 }
 
+static void unheld_add(struct accounts *a, struct account *p)
+{
+	DL_APPEND(a->unheld, p);
+	a->n_unheld++;
+}
+
+static void unheld_remove(struct accounts *a, struct account *p)
+{
+	DL_DELETE(a->unheld, p);
+	a->n_unheld--;
+}
+
 struct account *accounts_open(struct accounts *a, uint32_t tgid, uint64_t start_boottime_ns)
 {
-	struct account *p = account_find(a, tgid, start_boottime_ns);
+	struct account_key key = { .start_boottime_ns = start_boottime_ns, .tgid = tgid };
+	struct account *p;
+	unsigned int hash;
 
+	HASH_VALUE(&key, sizeof(key), hash);
+	HASH_FIND_BYHASHVALUE(hh, a->by_key, &key, sizeof(key), hash, p);
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	p->key = (struct account_key){ .start_boottime_ns = start_boottime_ns, .tgid = tgid };
-	p->comm = p->unit = "";
-	HASH_ADD(hh, a->by_key, key, sizeof(p->key), p);
+	p->key = key;
+	p->comm = "";
+	HASH_ADD_BYHASHVALUE(hh, a->by_key, key, sizeof(p->key), hash, p);
 	if (!p->hh.tbl) {
 		free(p);
 		return NULL;
 	}
+	unheld_add(a, p);
 	return p;
 }
 
@@ -98,48 +117,40 @@ uint64_t account_start_boottime_ns(const struct account *p)
 	return p->key.start_boottime_ns;
 }
 
-static const char *unit_intern(struct accounts *a, const char *name)
+uint64_t account_looked_usec(const struct account *p)
 {
-	size_t length = strlen(name);
-	struct unit *u;
+	return p->looked_usec;
+}
 
-	if (length == 0)
-		return "";
-	HASH_FIND(hh, a->units, name, length, u);
-	if (u)
-		return u->name;
-	u = calloc(1, sizeof(*u) + length + 1);
-	if (!u)
-		return NULL;
-	memcpy(u->name, name, length);
-	HASH_ADD_KEYPTR(hh, a->units, u->name, length, u);
-	if (!u->hh.tbl) {
-		free(u);
-		return NULL;
-	}
-	return u->name;
+void account_set_looked(struct account *p, uint64_t now_usec)
+{
+	p->looked_usec = now_usec;
 }
 
 /* The group of a name, made if there is room. *ret_group is NULL where there is none. */
-static int group_find(struct accounts *a, const char *comm, const char *unit,
+static int group_find(struct accounts *a, const char *comm, struct unit *unit,
 		      struct group **ret_group)
 {
-	struct group_key key = {};
+	struct group_key key = { .unit = unit };
+	size_t length = offsetof(struct group_key, comm) + strnlen(comm, sizeof(key.comm) - 1);
 	struct group *g;
+	unsigned int hash;
 
-	strncpy(key.comm, comm, sizeof(key.comm) - 1);
-	strncpy(key.unit, unit, sizeof(key.unit) - 1);
-	HASH_FIND(hh, a->groups, &key, sizeof(key), g);
+	memcpy(key.comm, comm, length - offsetof(struct group_key, comm));
+	HASH_VALUE(&key, length, hash);
+	HASH_FIND_BYHASHVALUE(hh, a->groups, &key, length, hash, g);
 	if (!g && HASH_COUNT(a->groups) < a->max_groups) {
 		g = calloc(1, sizeof(*g));
 		if (!g)
 			return -ENOMEM;
 		g->key = key;
-		HASH_ADD(hh, a->groups, key, sizeof(key), g);
+		HASH_ADD_KEYPTR_BYHASHVALUE(hh, a->groups, &g->key, length, hash, g);
 		if (!g->hh.tbl) {
 			free(g);
 			return -ENOMEM;
 		}
+		if (unit)
+			unit->refs++;
 	}
 	*ret_group = g;
 	return 0;
@@ -182,38 +193,46 @@ static int account_part(struct account *p)
 
 int account_identify(struct accounts *a, struct account *p, const char *comm, const char *unit)
 {
-	const char *interned, *name;
 	struct group *group;
+	struct unit *known;
+	const char *name;
 	int r;
 
-	if (p->identified && !strcmp(p->comm, comm) && !strcmp(p->unit, unit))
+	if (p->identified && !strcmp(p->comm, comm) && !strcmp(unit_name(p->unit), unit))
 		return 0;
-	interned = unit_intern(a, unit);
-	if (!interned)
-		return -ENOMEM;
-	r = group_find(a, comm, interned, &group);
+	r = accounts_unit_ref(a, unit, &known);
 	if (r < 0)
 		return r;
+	r = group_find(a, comm, known, &group);
+	if (r < 0)
+		goto unref;
 	name = comm_copy(group, comm);
-	if (!name)
-		return -ENOMEM;
-	r = account_part(p);
-	if (r < 0) {
-		if (!group)
-			free((char *)name);
-		return r;
+	if (!name) {
+		r = -ENOMEM;
+		goto unref;
 	}
+	r = account_part(p);
+	if (r < 0)
+		goto release;
 	if (p->identified && !p->group)
 		free((char *)p->comm);
 	if (p->identified && !p->closed)
 		group_of(a, p)->processes--;
+	accounts_unit_unref(a, p->unit);
 	p->comm = name;
-	p->unit = interned;
+	p->unit = known;
 	p->group = group;
 	p->identified = true;
 	if (!p->closed)
 		group_of(a, p)->processes++;
 	return 0;
+
+release:
+	if (!group)
+		free((char *)name);
+unref:
+	accounts_unit_unref(a, known);
+	return r;
 }
 
 bool account_identified(const struct account *p)
@@ -223,7 +242,7 @@ bool account_identified(const struct account *p)
 
 const char *account_unit(const struct account *p)
 {
-	return p->unit;
+	return unit_name(p->unit);
 }
 
 /* Where to book what was sampled of a process: *ret_sampled is NULL where that is (other). */
@@ -454,14 +473,16 @@ double accounts_fsnotify(const struct accounts *a)
 	return a->fsnotify_seconds;
 }
 
-void account_hold(struct account *p)
+void account_hold(struct accounts *a, struct account *p)
 {
-	p->holds++;
+	if (p->holds++ == 0 && !p->closed)
+		unheld_remove(a, p);
 }
 
-void account_release(struct account *p)
+void account_release(struct accounts *a, struct account *p)
 {
-	p->holds--;
+	if (--p->holds == 0 && !p->closed)
+		unheld_add(a, p);
 }
 
 void account_close(struct accounts *a, struct account *p, uint64_t now_usec)
@@ -470,6 +491,8 @@ void account_close(struct accounts *a, struct account *p, uint64_t now_usec)
 		return;
 	if (p->identified)
 		group_of(a, p)->processes--;
+	if (!p->holds)
+		unheld_remove(a, p);
 	p->closed = true;
 	p->closed_usec = now_usec;
 	DL_APPEND(a->closed, p);
@@ -495,16 +518,25 @@ void accounts_expire(struct accounts *a, uint64_t now_usec)
 		DL_DELETE(a->closed, p);
 		a->n_closed--;
 		HASH_DEL(a->by_key, p);
-		account_free(p);
+		account_free(a, p);
 	}
 }
 
-void accounts_each_unheld(struct accounts *a, void (*each)(struct account *p, void *userdata),
-			  void *userdata)
+size_t accounts_unheld(const struct accounts *a)
 {
-	struct account *p, *next;
+	return a->n_unheld;
+}
 
-	HASH_ITER (hh, a->by_key, p, next)
-		if (!p->closed && !p->holds)
-			each(p, userdata);
+void accounts_each_unheld(struct accounts *a, size_t max,
+			  void (*each)(struct account *p, void *userdata), void *userdata)
+{
+	size_t n = max < a->n_unheld ? max : a->n_unheld;
+
+	for (size_t i = 0; i < n; i++) {
+		struct account *p = a->unheld;
+
+		DL_DELETE(a->unheld, p);
+		DL_APPEND(a->unheld, p);
+		each(p, userdata);
+	}
 }

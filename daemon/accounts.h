@@ -9,6 +9,7 @@
 #define PIPEWATCH_ACCOUNTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "extrapolation.h"
@@ -36,6 +37,10 @@ struct account *accounts_open(struct accounts *a, uint32_t tgid, uint64_t start_
 
 uint32_t account_tgid(const struct account *p);
 uint64_t account_start_boottime_ns(const struct account *p);
+
+/* When somebody looked it up in /proc last; 0: never. Kept for the one who does. */
+uint64_t account_looked_usec(const struct account *p);
+void account_set_looked(struct account *p, uint64_t now_usec);
 
 /*
  * The name and unit (both UTF-8; "" when not known) from now on. Cheap when nothing changed.
@@ -76,8 +81,8 @@ double accounts_fsnotify(const struct accounts *a);
  * open account that nobody holds is one whose threads with pipes are gone, but perhaps not the
  * process.
  */
-void account_hold(struct account *p);
-void account_release(struct account *p);
+void account_hold(struct accounts *a, struct account *p);
+void account_release(struct accounts *a, struct account *p);
 
 /*
  * CPU time in pipe operations, as sampled: on the process if it has an account, else on (other),
@@ -119,10 +124,13 @@ bool account_closed(const struct account *p);
  */
 void accounts_expire(struct accounts *a, uint64_t now_usec);
 
-/* Calls @each for all open accounts that nobody holds; @each may close the account that it is
- * given. */
-void accounts_each_unheld(struct accounts *a, void (*each)(struct account *p, void *userdata),
-			  void *userdata);
+/* How many open accounts there are that nobody holds. */
+size_t accounts_unheld(const struct accounts *a);
+
+/* Calls @each for @max of these, in turn: those that have waited longest. @each may close the
+ * account that it is given. */
+void accounts_each_unheld(struct accounts *a, size_t max,
+			  void (*each)(struct account *p, void *userdata), void *userdata);
 
 /*
  * Appends processes and groups to @s and sets its totals, sizes and unattributed operations.

@@ -517,9 +517,10 @@ int burst_begin(struct burst *b)
 
 int burst_ready(struct burst *b)
 {
-	if (burst_pairs_is_open(b->pairs))
-		return 1;
-	return child_reap(b, WNOHANG) ? -ECHILD : 0;
+	/* What one that was killed has opened is open still. */
+	if (child_reap(b, WNOHANG))
+		return -ECHILD;
+	return burst_pairs_is_open(b->pairs);
 }
 
 void burst_cancel(struct burst *b)
@@ -533,9 +534,12 @@ int burst_end(struct burst *b, struct burst_result *ret)
 	struct burst_result result = { 0 };
 	struct burst_cost cost;
 	uint64_t missed;
+	bool detached = child_reap(b, WNOHANG);
 	int r;
 
 	burst_cancel(b);
+	if (detached)
+		return -ECHILD;
 	r = burst_pairs_read(b->pairs, &b->times);
 	if (r >= 0)
 		r = burst_pairs_missed(b->pairs, &missed);

@@ -8,6 +8,7 @@
 #include <systemd/sd-bus.h>
 
 #include "bus-manager.h"
+#include "bus-owner.h"
 #include "util.h"
 
 /* After whatever has a deadline: a caller that floods the bus must not hold up HTTP. */
@@ -26,12 +27,19 @@
 #define PATIENCE_USEC (2 * USEC_PER_SEC)
 #define GIVE_UP_USEC  (30 * USEC_PER_SEC)
 
+/* How long somebody else may have the name at the start: the bus may be late to notice that who had
+ * it has ended. */
+#define GRACE_USEC (2 * USEC_PER_SEC)
+
 /* Between two signals. */
 #define TELL_USEC USEC_PER_SEC
 
 /* So many messages that the bus does not take mean that it never will. Healthy ones have none
  * waiting. */
 #define QUEUED_MAX 1024
+
+/* By the D-Bus specification. */
+#define NAME_MAX_BYTES 255
 
 #define ADDRESS_SYSTEM "unix:path=/run/dbus/system_bus_socket"
 
@@ -40,6 +48,7 @@ enum phase {
 	PHASE_CONNECTING, /* the timer tells of the delay */
 	PHASE_WAITING,	  /* likewise, and told; the timer gives up */
 	PHASE_NAMELESS,	  /* connected; the timer asks for the name again */
+	PHASE_LEAVING,	  /* asked whose the name is; the timer leaves without an answer */
 	PHASE_NAMED,
 };
 
@@ -133,21 +142,81 @@ static int on_forget(sd_event_source *source, void *userdata)
 	return 0;
 }
 
+/*
+ * Has it a longer name of an interface or property than there can be? What sd-bus does not know it
+ * quotes in an error, which takes three times the memory, and is longer than a bus lets us send.
+ */
+static bool has_overlong_name(sd_bus_message *message)
+{
+	const char *name;
+	bool found = false;
+	char type;
+
+	if (!sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Properties", NULL))
+		return false;
+	while (!found && sd_bus_message_peek_type(message, &type, NULL) > 0 && type == 's' &&
+	       sd_bus_message_read(message, "s", &name) > 0)
+		found = strlen(name) > NAME_MAX_BYTES;
+	sd_bus_message_rewind(message, true);
+	return found;
+}
+
 /* Sees every message first. */
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
 	struct bus *b = userdata;
 	uint64_t n_queued = 0;
 
-	(void)message, (void)error;
+	(void)error;
 	bus_manager_forget(b->manager);
 	sd_event_source_set_enabled(b->forget, SD_EVENT_ONESHOT);
 
 	sd_bus_get_n_queued_write(b->connection, &n_queued);
-	if (n_queued <= QUEUED_MAX)
+	if (n_queued > QUEUED_MAX) {
+		connection_lost(b, "it does not take our replies");
+		return 1;
+	}
+	if (!has_overlong_name(message))
 		return 0;
-	connection_lost(b, "it does not take our replies");
+	sd_bus_reply_method_errorf(message, SD_BUS_ERROR_INVALID_ARGS,
+				   "The name of an interface or property has at most %d bytes.",
+				   NAME_MAX_BYTES);
 	return 1;
+}
+
+static void leave(struct bus *b, const struct bus_owner *owner)
+{
+	char message[1024];
+
+	bus_owner_describe(owner, b->address, message, sizeof(message));
+	report(b, REPORT_TAKEN, LOG_ERR, "%s", message);
+	/* Fails only where the loop has ended already. */
+	sd_event_exit(b->event, PIPEWATCH_EXIT_UNAVAILABLE);
+}
+
+static int on_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+	struct bus_owner owner = { .exists = true };
+	struct bus *b = userdata;
+
+	(void)error;
+	if (b->phase != PHASE_LEAVING || sd_bus_is_open(b->connection) <= 0)
+		return 0;
+	/* Where it tells nothing, somebody has the name all the same. */
+	bus_owner_read(reply, &owner);
+	if (owner.exists)
+		leave(b, &owner);
+	else
+		retry_later(b, PHASE_NAMELESS);
+	return 0;
+}
+
+/* Two that start at once both find the name free before one of them gets it. */
+static void find_out_and_leave(struct bus *b)
+{
+	enter(b, PHASE_LEAVING, PATIENCE_USEC);
+	if (bus_owner_ask(b->connection, on_owner, b) < 0)
+		leave(b, &(struct bus_owner){ .exists = true });
 }
 
 static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error)
@@ -178,6 +247,11 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 	}
 	/* 1 is "primary owner", 4 "already owner"; the others mean that somebody else is. */
 	if (outcome != 1 && outcome != 4) {
+		/* Nothing has been told yet: this is still the start. */
+		if (b->report == REPORT_NONE) {
+			find_out_and_leave(b);
+			return 0;
+		}
 		retry_later(b, PHASE_NAMELESS);
 		report(b, REPORT_TAKEN, LOG_WARNING,
 		       "The name %s on the bus at %s belongs to another program; still trying.",
@@ -221,6 +295,9 @@ static int connect_bus(struct bus *b)
 		r = sd_bus_set_bus_client(b->connection, true);
 	if (r >= 0)
 		r = sd_bus_set_exit_on_disconnect(b->connection, false);
+	/* Nobody has files to pass to us, who have few. */
+	if (r >= 0)
+		r = sd_bus_negotiate_fds(b->connection, false);
 	/* When the loop ends, sd-bus would flush, and wait for a bus that is stopped. */
 	if (r >= 0)
 		r = sd_bus_set_close_on_exit(b->connection, false);
@@ -279,6 +356,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 		if (r < 0)
 			connection_lost(b, strerror(-r));
 		break;
+	case PHASE_LEAVING: leave(b, &(struct bus_owner){ .exists = true }); break;
 	case PHASE_NAMED: break;
 	}
 	return 0;
@@ -360,6 +438,18 @@ static int resolve_address(const char *address, char **ret_address)
 		}
 	*ret_address = resolved;
 	return 0;
+}
+
+bool bus_taken(const char *address, char *ret_message, size_t size)
+{
+	_cleanup_(freep) char *resolved = NULL;
+	struct bus_owner owner;
+
+	if (resolve_address(address, &resolved) < 0 ||
+	    bus_owner_find(resolved, GRACE_USEC, &owner) < 0 || !owner.exists)
+		return false;
+	bus_owner_describe(&owner, resolved, ret_message, size);
+	return true;
 }
 
 static int add_sources(struct bus *b)

@@ -238,7 +238,8 @@ double calibration_pair_seconds(const struct calibration *c)
 	return c->result_known ? c->result.pair_cost_seconds : 0;
 }
 
-/* The next step goes on without a burst. */
+/* The next step goes on without a burst, unless it has been put off meanwhile: what has failed is
+ * told at once. */
 static void fail(struct calibration *c, uint64_t again_usec, const char *reason)
 {
 	if (c->phase == ATTACHING || c->phase == IN_WINDOW) {
@@ -249,6 +250,7 @@ static void fail(struct calibration *c, uint64_t again_usec, const char *reason)
 	c->retry_usec = again_usec;
 	snprintf(c->failure, sizeof(c->failure), "%s", reason);
 	c->phase = WAITING;
+	estimate(c);
 }
 
 static uint64_t retry_usec(const struct calibration *c)
@@ -260,7 +262,9 @@ static void burst_fail(struct calibration *c, int error)
 {
 	char reason[128];
 
-	snprintf(reason, sizeof(reason), "The last burst failed: %s.", strerror(-error));
+	snprintf(reason, sizeof(reason), "The last burst failed: %s.",
+		 error == -ECHILD ? "the process that attaches for it was killed, or gave up"
+				  : strerror(-error));
 	fail(c, retry_usec(c), reason);
 }
 

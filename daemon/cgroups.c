@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,13 +20,16 @@
  * needs. */
 #define ENTRIES_MAX	   8192
 #define WALK_INTERVAL_USEC UINT64_C(1000000)
+#define PAUSE_MAX_USEC	   UINT64_C(60000000)
 #define DEPTH_MAX	   32
 #define UNIT_MAX	   256
 
 struct entry {
 	uint64_t id;
 	UT_hash_handle hh;
-	char unit[UNIT_MAX];
+	/* Until when it is not asked for again, and for how long it was not; 0: it is known. */
+	uint64_t due_usec, pause_usec;
+	char unit[];
 };
 
 struct cgroups {
@@ -37,6 +41,7 @@ struct cgroups {
 	cgroups_path_fn paths; /* may be NULL */
 	void *paths_userdata;
 	char unit[UNIT_MAX]; /* what was returned last, when it has no entry */
+	bool known;	     /* what was returned last */
 };
 
 /* mountinfo has spaces, tabs, newlines and backslashes as \ooo, three octal digits. */
@@ -126,37 +131,67 @@ struct cgroups *cgroups_free(struct cgroups *c)
 	return NULL;
 }
 
-static const char *entry_find(struct cgroups *c, uint64_t id)
+static struct entry *entry_find(struct cgroups *c, uint64_t id)
 {
 	struct entry *e;
 
 	HASH_FIND(hh, c->entries, &id, sizeof(id), e);
-	return e ? e->unit : NULL;
+	return e;
 }
 
-bool cgroups_known(struct cgroups *c, uint64_t id)
+static void entry_remove(struct cgroups *c, struct entry *e)
 {
-	return entry_find(c, id);
+	HASH_DEL(c->entries, e);
+	free(e);
 }
 
-static const char *entry_add(struct cgroups *c, uint64_t id, const char *path)
+static struct entry *entry_new(struct cgroups *c, uint64_t id, const char *unit)
 {
-	const char *known = entry_find(c, id);
-	struct entry *e;
+	struct entry *e = calloc(1, sizeof(*e) + strlen(unit) + 1);
 
-	if (known)
-		return known;
-	e = calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
 	e->id = id;
-	name_unit_from_cgroup(path, e->unit, sizeof(e->unit));
+	strcpy(e->unit, unit);
 	HASH_ADD(hh, c->entries, id, sizeof(e->id), e);
 	if (!e->hh.tbl) {
 		free(e);
 		return NULL;
 	}
-	return e->unit;
+	return e;
+}
+
+/* NULL when out of memory. */
+static struct entry *entry_add(struct cgroups *c, uint64_t id, const char *path)
+{
+	struct entry *e = entry_find(c, id);
+	char unit[UNIT_MAX];
+
+	if (e && !e->due_usec)
+		return e;
+	if (e)
+		entry_remove(c, e);
+	name_unit_from_cgroup(path, unit, sizeof(unit));
+	return entry_new(c, id, unit);
+}
+
+/* It cannot be found out now. Without memory it is asked for again. */
+static void entry_postpone(struct cgroups *c, uint64_t id, uint64_t now_usec)
+{
+	struct entry *e = entry_find(c, id);
+
+	if (!e)
+		e = entry_new(c, id, "");
+	if (!e)
+		return;
+	e->due_usec = c->walked_usec + WALK_INTERVAL_USEC;
+	/* It is not in the hierarchy. */
+	if (c->walked_usec == now_usec) {
+		e->pause_usec = e->pause_usec ? 2 * e->pause_usec : WALK_INTERVAL_USEC;
+		if (e->pause_usec > PAUSE_MAX_USEC)
+			e->pause_usec = PAUSE_MAX_USEC;
+		e->due_usec = now_usec + e->pause_usec;
+	}
 }
 
 /* A directory's inode number is its cgroup's id, and readdir(3) gives it without a stat(2). */
@@ -228,17 +263,18 @@ static int process_path(const struct cgroups *c, uint32_t pid, char *ret, size_t
 	return found;
 }
 
-static const char *unit_from_process(struct cgroups *c, uint64_t id, uint32_t pid)
+/* Returns the entry; or NULL, and in *ret_alive whether it may still be alive and will not help. */
+static struct entry *entry_from_process(struct cgroups *c, uint64_t id, uint32_t pid,
+					bool *ret_alive)
 {
 	char path[PATH_MAX], directory[2 * PATH_MAX];
 	struct stat st;
+	int r;
 
-	if (process_path(c, pid, path, sizeof(path)) < 0)
+	r = process_path(c, pid, path, sizeof(path));
+	*ret_alive = r == 0 || (r == -ENOENT && (kill(pid, 0) == 0 || errno != ESRCH));
+	if (r < 0)
 		return NULL;
-	if (!c->mount[0]) {
-		name_unit_from_cgroup(path, c->unit, sizeof(c->unit));
-		return c->unit;
-	}
 	/* It may have been moved since, or be another process by now: only its id tells. */
 	snprintf(directory, sizeof(directory), "%s%s", c->mount, path);
 	if (stat(directory, &st) < 0 || st.st_ino != id)
@@ -253,7 +289,7 @@ void cgroups_set_paths(struct cgroups *c, cgroups_path_fn paths, void *userdata)
 	c->paths_userdata = userdata;
 }
 
-static const char *unit_from_paths(struct cgroups *c, uint64_t id)
+static struct entry *entry_from_paths(struct cgroups *c, uint64_t id)
 {
 	char path[PATH_MAX];
 
@@ -274,22 +310,58 @@ static void hierarchy_learn(struct cgroups *c)
 	hierarchy_walk(c, AT_FDCWD, c->mount, path, 0);
 }
 
-const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec)
+static struct entry *entry_from_hierarchy(struct cgroups *c, uint64_t id, uint64_t now_usec)
 {
-	const char *unit = c->mount[0] ? entry_find(c, id) : NULL;
+	struct entry *e;
 
-	if (!unit && c->mount[0])
-		unit = unit_from_paths(c, id);
-	if (!unit)
-		unit = unit_from_process(c, id, pid);
-	if (unit || !c->mount[0])
-		return unit ? unit : "";
 	if (c->walked && now_usec - c->walked_usec < WALK_INTERVAL_USEC)
-		return "";
-
+		return NULL;
 	c->walked = true;
 	c->walked_usec = now_usec;
 	hierarchy_learn(c);
-	unit = entry_find(c, id);
-	return unit ? unit : "";
+	e = entry_find(c, id);
+	return e && !e->due_usec ? e : NULL;
+}
+
+/* NULL where it is not known. */
+static struct entry *entry_learn(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec)
+{
+	struct entry *e = entry_find(c, id);
+	bool alive = false;
+
+	if (e && !e->due_usec)
+		return e;
+	if (e && now_usec < e->due_usec)
+		return NULL;
+	e = entry_from_paths(c, id);
+	if (!e)
+		e = entry_from_process(c, id, pid, &alive);
+	if (!e)
+		e = entry_from_hierarchy(c, id, now_usec);
+	/* Of one that is gone another one in the same cgroup may tell. */
+	if (!e && alive)
+		entry_postpone(c, id, now_usec);
+	return e;
+}
+
+const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec)
+{
+	const struct entry *e;
+	char path[PATH_MAX];
+
+	if (c->mount[0]) {
+		e = entry_learn(c, id, pid, now_usec);
+		c->known = e;
+		return e ? e->unit : "";
+	}
+	c->known = process_path(c, pid, path, sizeof(path)) >= 0;
+	if (!c->known)
+		return "";
+	name_unit_from_cgroup(path, c->unit, sizeof(c->unit));
+	return c->unit;
+}
+
+bool cgroups_known(const struct cgroups *c)
+{
+	return c->known;
 }

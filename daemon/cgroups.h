@@ -34,11 +34,12 @@ void cgroups_set_paths(struct cgroups *c, cgroups_path_fn paths, void *userdata)
  * The unit of the process @pid, which is or was in the cgroup @id (of v2), as
  * name_unit_from_cgroup() writes it; "" where it is not known. Valid until the next call. Looks
  * through the whole hierarchy for an id that it does not know, but at most once a second
- * (@now_usec: CLOCK_MONOTONIC).
+ * (@now_usec: CLOCK_MONOTONIC). What cannot be seen from here is asked for less and less often,
+ * once in a minute in the end.
  */
 const char *cgroups_unit(struct cgroups *c, uint64_t id, uint32_t pid, uint64_t now_usec);
 
-/* Has the unit of @id been found out, also if it is that there is none? */
-bool cgroups_known(struct cgroups *c, uint64_t id);
+/* Had been found out what that returned last, also if it is that there is none? */
+bool cgroups_known(const struct cgroups *c);
 
 #endif

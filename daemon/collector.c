@@ -19,11 +19,15 @@ _Static_assert(WIRE_SIZE_CLASSES == SIZE_CLASSES, "the size classes");
 
 #define KEY_TID_MASK (~(WIRE_KEY_FIFO | WIRE_KEY_EXITED))
 
+/* Processes that are looked up in /proc in a round at most: each takes 15,000 instructions. */
+#define LOOKS_MAX 256
+
 /* What of a slot has been booked. */
 struct booked {
 	struct account *account; /* held; NULL: nothing yet */
 	struct wire_counts counts[WIRE_DIRECTIONS];
 	uint32_t noatime_reads;
+	bool settled;	     /* nothing was new at the last look */
 	bool identity_known; /* the two below have been looked up */
 	char comm[WIRE_COMM_LEN];
 	uint64_t cgroup_id;
@@ -39,7 +43,11 @@ struct collector {
 	uint32_t n_freed;
 	uint32_t *used; /* indices of slots in use, as far as claimed_seen tells */
 	uint32_t n_used;
+	uint32_t *active; /* of these, the ones with anything new in this round */
+	uint32_t n_active;
 	uint64_t claimed_seen; /* of wire_shared.claimed */
+	/* Of this round, and the slot from which on it is whose turn, in this and the next one. */
+	uint32_t n_looks, looks_from, looks_next;
 	struct ring_buffer *wake;
 	uint32_t own_tgid;
 	uint64_t now_usec;
@@ -80,7 +88,8 @@ int collector_new(const struct tracer_memory *memory, struct accounts *accounts,
 	c->booked = calloc(WIRE_SLOTS, sizeof(*c->booked));
 	c->freed = calloc(WIRE_SLOTS, sizeof(*c->freed));
 	c->used = calloc(WIRE_SLOTS, sizeof(*c->used));
-	if (!c->booked || !c->freed || !c->used)
+	c->active = calloc(WIRE_SLOTS, sizeof(*c->active));
+	if (!c->booked || !c->freed || !c->used || !c->active)
 		return -ENOMEM;
 	if (memory->wake_fd >= 0) {
 		c->wake = ring_buffer__new(memory->wake_fd, wake_consume, NULL, NULL);
@@ -102,10 +111,11 @@ struct collector *collector_free(struct collector *c)
 	ring_buffer__free(c->wake);
 	for (size_t i = 0; c->booked && i < WIRE_SLOTS; i++)
 		if (c->booked[i].account)
-			account_release(c->booked[i].account);
+			account_release(c->accounts, c->booked[i].account);
 	free(c->booked);
 	free(c->freed);
 	free(c->used);
+	free(c->active);
 	free(c);
 	return NULL;
 }
@@ -129,53 +139,86 @@ static struct wire_slot *slot_find(const struct collector *c, uint32_t key)
 	return NULL;
 }
 
+static bool is_main_thread(const struct wire_slot *slot, uint32_t key)
+{
+	return (key & KEY_TID_MASK) == slot->tgid;
+}
+
 /* The slots of the main thread are kept up to date with the name and cgroup of the process; those
  * of others are not. */
 static bool slot_of_main_thread(const struct collector *c, const struct wire_slot *slot)
 {
-	return (slot->key & KEY_TID_MASK) == slot->tgid || slot_find(c, slot->tgid) ||
+	return is_main_thread(slot, slot->key) || slot_find(c, slot->tgid) ||
 	       slot_find(c, slot->tgid | WIRE_KEY_FIFO);
+}
+
+/* The unit of a process. Of one that is gone it can be unknown though it was known before. */
+static const char *slot_unit(struct collector *c, const struct wire_slot *slot,
+			     const struct booked *b, uint64_t cgroup_id)
+{
+	const char *unit = cgroups_unit(c->cgroups, cgroup_id, slot->tgid, c->now_usec);
+
+	if (!cgroups_known(c->cgroups) && (!b->cgroup_id || b->cgroup_id == cgroup_id))
+		return account_unit(b->account);
+	return unit;
 }
 
 static int slot_identify(struct collector *c, const struct wire_slot *slot, struct booked *b)
 {
 	char comm[SNAPSHOT_COMM_MAX], raw[WIRE_COMM_LEN];
 	uint64_t cgroup_id = slot->cgroup_id;
-	const char *unit;
 	int r;
 
 	memcpy(raw, slot->comm, sizeof(raw));
 	if (b->identity_known && b->cgroup_id == cgroup_id && !memcmp(b->comm, raw, sizeof(raw)))
 		return 0;
 	name_render(raw, sizeof(raw), comm, sizeof(comm));
-	unit = cgroups_unit(c->cgroups, cgroup_id, slot->tgid, c->now_usec);
-	/* Of a process that is gone the unit can be unknown though it was known before. */
-	if (!unit[0] && (!b->cgroup_id || b->cgroup_id == cgroup_id))
-		unit = account_unit(b->account);
-	r = account_identify(c->accounts, b->account, comm, unit);
+	r = account_identify(c->accounts, b->account, comm, slot_unit(c, slot, b, cgroup_id));
 	if (r < 0)
 		return r;
 	memcpy(b->comm, raw, sizeof(raw));
 	b->cgroup_id = cgroup_id;
-	/* A unit that is not known may be a matter of time: the hierarchy is not walked at every
-	 * call. */
-	b->identity_known = unit[0] || cgroups_known(c->cgroups, cgroup_id);
+	/* A unit that is not known may be a matter of time. */
+	b->identity_known = cgroups_known(c->cgroups);
 	return 0;
+}
+
+/*
+ * Is it time to look the process of a slot up? Once in a round, for all its threads, and of
+ * thousands of processes only those whose turn it is: a new name is noticed some rounds later.
+ */
+static bool look_take(struct collector *c, const struct wire_slot *slot, struct account *account)
+{
+	uint32_t index = slot - c->memory.slots;
+
+	if (account_looked_usec(account) == c->now_usec || index < c->looks_from)
+		return false;
+	if (c->n_looks == LOOKS_MAX) {
+		if (!c->looks_next)
+			c->looks_next = index;
+		return false;
+	}
+	c->n_looks++;
+	account_set_looked(account, c->now_usec);
+	return true;
 }
 
 /* For a process whose main thread uses no pipes. */
 static void slot_identify_by_process(struct collector *c, const struct wire_slot *slot,
 				     struct booked *b)
 {
+	uint64_t cgroup_id = slot->cgroup_id;
 	struct process process;
 	char comm[SNAPSHOT_COMM_MAX];
 
+	if (!look_take(c, slot, b->account))
+		return;
 	if (process_read("/proc", slot->tgid, &process) < 0 ||
 	    process.start_ticks != process_ticks(slot->start_boottime))
 		return;
 	name_render(process.comm, sizeof(process.comm), comm, sizeof(comm));
-	account_identify(c->accounts, b->account, comm,
-			 cgroups_unit(c->cgroups, slot->cgroup_id, slot->tgid, c->now_usec));
+	if (account_identify(c->accounts, b->account, comm, slot_unit(c, slot, b, cgroup_id)) >= 0)
+		b->cgroup_id = cgroup_id;
 }
 
 /* What was added to @now since @booked, which is brought up to date. The slot may be written
@@ -184,17 +227,22 @@ static void counts_take(const struct wire_counts *now, struct wire_counts *booke
 			uint64_t *ret_operations, uint64_t *ret_bytes,
 			uint64_t ret_sizes[static SIZE_CLASSES])
 {
-	uint64_t bytes = __atomic_load_n(&now->bytes, __ATOMIC_RELAXED);
+	uint64_t bytes;
 
-	*ret_operations = 0;
+	*ret_operations = *ret_bytes = 0;
+	memset(ret_sizes, 0, SIZE_CLASSES * sizeof(*ret_sizes));
+	/* As mostly: few both read and write. */
+	if (!memcmp(now, booked, sizeof(*booked)))
+		return;
+	bytes = __atomic_load_n(&now->bytes, __ATOMIC_RELAXED);
 	*ret_bytes = bytes - booked->bytes;
 	booked->bytes = bytes;
-	for (int class = 0; class < WIRE_SIZE_CLASSES; class ++) {
-		uint32_t operations = __atomic_load_n(&now->sizes[class], __ATOMIC_RELAXED);
+	for (int i = 0; i < WIRE_SIZE_CLASSES; i++) {
+		uint32_t operations = __atomic_load_n(&now->sizes[i], __ATOMIC_RELAXED);
 
-		ret_sizes[class] = (uint32_t)(operations - booked->sizes[class]);
-		*ret_operations += ret_sizes[class];
-		booked->sizes[class] = operations;
+		ret_sizes[i] = (uint32_t)(operations - booked->sizes[i]);
+		*ret_operations += ret_sizes[i];
+		booked->sizes[i] = operations;
 	}
 }
 
@@ -203,6 +251,14 @@ static bool slot_changed(const struct wire_slot *slot, const struct booked *b)
 {
 	return slot->noatime_reads != b->noatime_reads ||
 	       memcmp(slot->counts, b->counts, sizeof(b->counts)) != 0;
+}
+
+/* Likewise at one glance. Bytes are counted before the operation that they are of, so after they
+ * have changed it takes a closer look. */
+static bool slot_counts_rest(const struct wire_slot *slot, const struct booked *b)
+{
+	return b->settled && slot->counts[WIRE_READ].bytes == b->counts[WIRE_READ].bytes &&
+	       slot->counts[WIRE_WRITE].bytes == b->counts[WIRE_WRITE].bytes;
 }
 
 static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
@@ -233,7 +289,7 @@ static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
 static void slot_free(struct collector *c, struct wire_slot *slot, struct booked *b)
 {
 	if (b->account)
-		account_release(b->account);
+		account_release(c->accounts, b->account);
 	memset(b, 0, sizeof(*b));
 	memset((char *)slot + sizeof(slot->key), 0, sizeof(*slot) - sizeof(slot->key));
 	__atomic_store_n(&slot->key, 0, __ATOMIC_RELEASE);
@@ -248,7 +304,7 @@ static int slot_open(struct collector *c, const struct wire_slot *slot, struct b
 	b->account = accounts_open(c->accounts, slot->tgid, slot->start_boottime);
 	if (!b->account)
 		return -ENOMEM;
-	account_hold(b->account);
+	account_hold(c->accounts, b->account);
 	return 0;
 }
 
@@ -270,50 +326,114 @@ static bool slot_own(struct collector *c, struct wire_slot *slot, uint32_t key)
 	return true;
 }
 
-/* First of all slots of main threads: who a process is has to be known before anything is booked.
+/* What the slots of the main thread say of the process is to be said again. */
+static void main_thread_forget(struct collector *c, const struct wire_slot *slot)
+{
+	static const uint32_t bits[] = { 0, WIRE_KEY_FIFO, WIRE_KEY_EXITED,
+					 WIRE_KEY_FIFO | WIRE_KEY_EXITED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++) {
+		const struct wire_slot *of_main = slot_find(c, slot->tgid | bits[i]);
+
+		if (of_main && of_main->start_boottime == slot->start_boottime)
+			c->booked[of_main - c->memory.slots].identity_known = false;
+	}
+}
+
+/* Books what is new in a slot, whose process has been identified. */
+static int slot_book(struct collector *c, const struct wire_slot *slot, uint32_t key,
+		     struct booked *b)
+{
+	struct pipe_counts counts;
+	struct pipe_sizes sizes;
+
+	if (!delta_take(slot->counts, &slot->noatime_reads, b->counts, &b->noatime_reads, &counts,
+			&sizes))
+		return 0;
+	if (!(key & WIRE_KEY_EXITED) && !slot_of_main_thread(c, slot))
+		slot_identify_by_process(c, slot, b);
+	return account_book(c->accounts, b->account,
+			    key & WIRE_KEY_FIFO ? PIPE_FIFO : PIPE_ANONYMOUS, &counts, &sizes);
+}
+
+/* Its thread has ended, and everything has been booked. */
+static void slot_end(struct collector *c, struct wire_slot *slot, struct booked *b)
+{
+	if (slot->flags & WIRE_SLOT_PROCESS_EXITED)
+		account_close(c->accounts, b->account, c->now_usec);
+	slot_free(c, slot, b);
+}
+
+/*
+ * First threads that have ended, other than main threads: what the process was called then may not
+ * be what it is called now.
  */
+static int slot_collect_ended(struct collector *c, struct wire_slot *slot, uint32_t key)
+{
+	struct booked *b = &c->booked[slot - c->memory.slots];
+	int r;
+
+	if (is_main_thread(slot, key) || slot_own(c, slot, key))
+		return 0;
+	r = slot_open(c, slot, b);
+	if (r < 0)
+		return r;
+	if (slot_changed(slot, b) || slot->flags & WIRE_SLOT_PROCESS_EXITED ||
+	    !account_identified(b->account)) {
+		r = slot_identify(c, slot, b);
+		if (r < 0)
+			return r;
+		main_thread_forget(c, slot);
+	}
+	r = slot_book(c, slot, key, b);
+	slot_end(c, slot, b);
+	return r;
+}
+
+/* Then who main threads say that the processes are, before anything else is booked. */
 static int slot_introduce(struct collector *c, struct wire_slot *slot, uint32_t key)
 {
 	struct booked *b = &c->booked[slot - c->memory.slots];
 	int r;
 
-	if ((key & KEY_TID_MASK) != slot->tgid || slot->tgid == c->own_tgid)
+	if (!is_main_thread(slot, key) || slot->tgid == c->own_tgid)
 		return 0;
 	r = slot_open(c, slot, b);
 	return r < 0 ? r : slot_identify(c, slot, b);
 }
 
+/* Another thread that has ended meanwhile is freed in the next round. */
 static int slot_collect(struct collector *c, struct wire_slot *slot, uint32_t key)
 {
 	struct booked *b = &c->booked[slot - c->memory.slots];
-	enum pipe_kind pipe = key & WIRE_KEY_FIFO ? PIPE_FIFO : PIPE_ANONYMOUS;
-	bool exited = key & WIRE_KEY_EXITED;
-	struct pipe_counts counts;
-	struct pipe_sizes sizes;
+	bool ended = key & WIRE_KEY_EXITED && is_main_thread(slot, key);
 	int r;
 
 	if (slot_own(c, slot, key))
 		return 0;
-	/* As nearly all of many. */
-	if (!exited && b->account && account_identified(b->account) && !slot_changed(slot, b))
+	b->settled = !ended && b->account && account_identified(b->account) &&
+		     !slot_changed(slot, b);
+	if (b->settled)
 		return 0;
 	r = slot_open(c, slot, b);
-	if (r >= 0 && (exited || !account_identified(b->account)))
+	if (r >= 0 && (ended || !account_identified(b->account)))
 		r = slot_identify(c, slot, b);
 	if (r < 0)
 		return r;
-	if (delta_take(slot->counts, &slot->noatime_reads, b->counts, &b->noatime_reads, &counts,
-		       &sizes)) {
-		if (!exited && !slot_of_main_thread(c, slot))
-			slot_identify_by_process(c, slot, b);
-		r = account_book(c->accounts, b->account, pipe, &counts, &sizes);
-	}
-	if (exited) {
-		if (slot->flags & WIRE_SLOT_PROCESS_EXITED)
-			account_close(c->accounts, b->account, c->now_usec);
-		slot_free(c, slot, b);
-	}
+	r = slot_book(c, slot, key, b);
+	if (ended)
+		slot_end(c, slot, b);
 	return r;
+}
+
+/* Is there nothing to do for a slot? As for nearly all of many, round after round. */
+static bool slot_rests(const struct wire_slot *slot, uint32_t key, const struct booked *b)
+{
+	if (key & WIRE_KEY_EXITED || !slot_counts_rest(slot, b))
+		return false;
+	return !is_main_thread(slot, key) ||
+	       (b->identity_known && b->cgroup_id == slot->cgroup_id &&
+		!memcmp(b->comm, slot->comm, sizeof(b->comm)));
 }
 
 typedef int (*slot_fn)(struct collector *c, struct wire_slot *slot, uint32_t key);
@@ -343,22 +463,33 @@ static void used_prune(struct collector *c)
 	c->n_used = n;
 }
 
-/* Calls @each for all slots in use. Returns the first error, having gone on with the others. */
-static int slots_each(struct collector *c, slot_fn each)
+/* Those slots in use that do not rest. */
+static void active_find(struct collector *c)
 {
-	int r, first = 0;
-
+	c->n_active = 0;
 	for (uint32_t i = 0; i < c->n_used; i++) {
-		struct wire_slot *slot = &c->memory.slots[c->used[i]];
+		uint32_t index = c->used[i];
+		const struct wire_slot *slot = &c->memory.slots[index];
 		uint32_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
 
-		if (!key)
-			continue;
-		r = each(c, slot, key);
-		if (r < 0 && first == 0)
-			first = r;
+		if (key && !slot_rests(slot, key, &c->booked[index]))
+			c->active[c->n_active++] = index;
 	}
-	return first;
+}
+
+/* Calls @each for the @n slots with that bit in their key, if any. Sets *error to the first one
+ * unless it is set, having gone on with the others. */
+static void slots_each(struct collector *c, const uint32_t *indices, uint32_t n, uint32_t bit,
+		       slot_fn each, int *error)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_slot *slot = &c->memory.slots[indices[i]];
+		uint32_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+		int r = key && (key & bit) == bit ? each(c, slot, key) : 0;
+
+		if (r < 0 && *error == 0)
+			*error = r;
+	}
 }
 
 static void overflow_collect(struct collector *c)
@@ -393,26 +524,29 @@ static int claims_delete(struct collector *c)
 
 int collector_collect(struct collector *c, uint64_t now_usec)
 {
-	int r, first;
+	int r, error = 0;
 
 	c->now_usec = now_usec;
+	c->n_looks = 0;
+	c->looks_next = 0;
 	/* Before looking: what exits from now on may wake us again. */
 	if (c->wake)
 		ring_buffer__consume(c->wake);
 	__atomic_store_n(&c->memory.shared->wake_pending, 0, __ATOMIC_SEQ_CST);
 
 	used_find(c);
-	first = slots_each(c, slot_introduce);
-	r = slots_each(c, slot_collect);
-	if (first == 0)
-		first = r;
+	slots_each(c, c->used, c->n_used, WIRE_KEY_EXITED, slot_collect_ended, &error);
+	active_find(c);
+	slots_each(c, c->active, c->n_active, 0, slot_introduce, &error);
+	slots_each(c, c->active, c->n_active, 0, slot_collect, &error);
 	overflow_collect(c);
 	r = claims_delete(c);
-	if (r < 0 && first == 0)
-		first = r;
+	if (r < 0 && error == 0)
+		error = r;
 
 	used_prune(c);
-	return first;
+	c->looks_from = c->looks_next;
+	return error;
 }
 
 static uint64_t counts_pending(const struct wire_counts now[static WIRE_DIRECTIONS],
@@ -421,9 +555,8 @@ static uint64_t counts_pending(const struct wire_counts now[static WIRE_DIRECTIO
 	uint64_t sum = 0;
 
 	for (int direction = 0; direction < WIRE_DIRECTIONS; direction++)
-		for (int class = 0; class < WIRE_SIZE_CLASSES; class ++)
-			sum += (uint32_t)(now[direction].sizes[class] -
-					  booked[direction].sizes[class]);
+		for (int i = 0; i < WIRE_SIZE_CLASSES; i++)
+			sum += (uint32_t)(now[direction].sizes[i] - booked[direction].sizes[i]);
 	return sum;
 }
 

@@ -2,7 +2,6 @@
 #include "exposition-counts.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "util.h"
 
@@ -17,13 +16,27 @@
 struct series {
 	const char *unit;
 	const char *comm;
-	char pid[16]; /* "" for the rest of a group */
+	const char *pid; /* "" for the rest of a group */
+	char digits[16];
 	const struct pipe_counts *counts;
 };
 
 static size_t series_max(const struct snapshot *s)
 {
 	return s->n_groups + (s->pid_label ? s->n_processes : 0);
+}
+
+/* As snprintf(3) does it, which would take a fourth of the time of tens of thousands of series. */
+static const char *decimal(uint32_t value, char digits[static 16])
+{
+	char *first = digits + 15;
+
+	*first = '\0';
+	do {
+		*--first = '0' + value % 10;
+		value /= 10;
+	} while (value > 0);
+	return first;
 }
 
 /* Returns false where there is no series @i. */
@@ -36,13 +49,18 @@ static bool series_get(const struct snapshot *s, size_t i, struct series *ret)
 		g = &s->groups[i];
 		*ret = (struct series){ .unit = g->unit,
 					.comm = g->comm,
+					.pid = "",
 					.counts = s->pid_label ? g->rest : g->counts };
 		return true;
 	}
 	p = &s->processes[i - s->n_groups];
-	*ret = (struct series){ .unit = p->unit, .comm = p->comm, .counts = p->series };
-	snprintf(ret->pid, sizeof(ret->pid), "%u", p->pid);
-	return p->has_series;
+	if (!p->has_series)
+		return false;
+	ret->unit = p->unit;
+	ret->comm = p->comm;
+	ret->pid = decimal(p->pid, ret->digits);
+	ret->counts = p->series;
+	return true;
 }
 
 #define SERIES_LABELS_MAX 5

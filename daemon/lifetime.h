@@ -9,12 +9,14 @@
 
 struct lifetime {
 	struct accounts *accounts;
-	uint64_t now_usec, checked_usec; /* CLOCK_MONOTONIC */
+	uint64_t now_usec, looked_usec, probed_usec; /* CLOCK_MONOTONIC */
 };
 
 /*
- * Looks in /proc for the processes of open accounts that nobody holds, at most once a second, and
- * forgets what was closed long enough ago.
+ * Looks for the processes of open accounts that nobody holds, and forgets what was closed long
+ * enough ago. Once a second it looks at some tens of them, in turn; of more than that it finds
+ * those that are gone within some seconds, and those whose id is another's by now, when it is their
+ * turn.
  */
 void lifetime_check(struct lifetime *l, uint64_t now_usec);
 

@@ -361,10 +361,25 @@ static int judge_service(const struct daemon *d)
 	return code;
 }
 
+/* Returns 0 or an exit code, having logged why. Before anything is attached, and while signals
+ * still end us at once. */
+static int check_alone(const struct daemon *d)
+{
+	char message[1024];
+
+	if (!strcmp(d->config->bus, "none") || !bus_taken(d->config->bus, message, sizeof(message)))
+		return 0;
+	log_message(LOG_ERR, "%s", message);
+	return PIPEWATCH_EXIT_UNAVAILABLE;
+}
+
 static int daemon_start(struct daemon *d)
 {
 	int r;
 
+	r = check_alone(d);
+	if (r != 0)
+		return r;
 	r = sd_event_default(&d->event);
 	if (r >= 0)
 		r = add_signals(d);
@@ -436,7 +451,7 @@ static int daemon_run(struct daemon *d)
 		return fail_os("Telling the service manager that all is ready failed", r);
 	r = sd_event_loop(d->event);
 	sd_notify(false, "STOPPING=1");
-	return r < 0 ? fail_os("The event loop failed", r) : PIPEWATCH_EXIT_OK;
+	return r < 0 ? fail_os("The event loop failed", r) : r;
 }
 
 static void daemon_stop(struct daemon *d)

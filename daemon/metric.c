@@ -34,18 +34,78 @@ static const char *type_suffix(const struct metric_family *family)
 	}
 }
 
-static void write_escaped(FILE *f, const char *text, bool quotes)
+static void write_out(struct metric_writer *w, const char *text, size_t length)
 {
-	for (; *text; text++) {
-		if (*text == '\n')
-			fputs("\\n", f);
-		else if (*text == '\\')
-			fputs("\\\\", f);
-		else if (*text == '"' && quotes)
-			fputs("\\\"", f);
-		else
-			putc_unlocked(*text, f);
+	if (fwrite(text, 1, length, w->f) < length && !w->error)
+		w->error = -errno;
+}
+
+static void flush(struct metric_writer *w)
+{
+	write_out(w, w->text, w->n_text);
+	w->n_text = 0;
+}
+
+static void put(struct metric_writer *w, const char *text, size_t length)
+{
+	if (length > sizeof(w->text) - w->n_text)
+		flush(w);
+	if (length > sizeof(w->text)) {
+		write_out(w, text, length);
+		return;
 	}
+	memcpy(w->text + w->n_text, text, length);
+	w->n_text += length;
+}
+
+static void put_string(struct metric_writer *w, const char *text)
+{
+	put(w, text, strlen(text));
+}
+
+static void put_char(struct metric_writer *w, char c)
+{
+	if (w->n_text == sizeof(w->text))
+		flush(w);
+	w->text[w->n_text++] = c;
+}
+
+static const char *escape_of(char c, bool quotes)
+{
+	switch (c) {
+	case '\n': return "\\n";
+	case '\\': return "\\\\";
+	case '"': return quotes ? "\\\"" : NULL;
+	default: return NULL;
+	}
+}
+
+static void put_escaped(struct metric_writer *w, const char *text, bool quotes)
+{
+	const char *plain = text;
+
+	for (; *text; text++) {
+		const char *escape = escape_of(*text, quotes);
+
+		if (!escape)
+			continue;
+		put(w, plain, text - plain);
+		put_string(w, escape);
+		plain = text + 1;
+	}
+	put(w, plain, text - plain);
+}
+
+static void put_u64(struct metric_writer *w, uint64_t value)
+{
+	char digits[20];
+	size_t i = sizeof(digits);
+
+	do {
+		digits[--i] = '0' + value % 10;
+		value /= 10;
+	} while (value > 0);
+	put(w, digits + i, sizeof(digits) - i);
 }
 
 void metric_begin(struct metric_writer *w, const struct metric_family *family)
@@ -63,41 +123,54 @@ static void announce(struct metric_writer *w)
 		return;
 	w->announced = true;
 
-	fprintf(w->f, "# HELP %s%s ", w->family->name, suffix);
-	write_escaped(w->f, w->family->help, w->openmetrics);
-	fprintf(w->f, "\n# TYPE %s%s %s\n", w->family->name, suffix, type_name(w));
-	if (w->openmetrics && w->family->unit)
-		fprintf(w->f, "# UNIT %s %s\n", w->family->name, w->family->unit);
+	put_string(w, "# HELP ");
+	put_string(w, w->family->name);
+	put_string(w, suffix);
+	put_char(w, ' ');
+	put_escaped(w, w->family->help, w->openmetrics);
+	put_string(w, "\n# TYPE ");
+	put_string(w, w->family->name);
+	put_string(w, suffix);
+	put_char(w, ' ');
+	put_string(w, type_name(w));
+	put_char(w, '\n');
+	if (!w->openmetrics || !w->family->unit)
+		return;
+	put_string(w, "# UNIT ");
+	put_string(w, w->family->name);
+	put_char(w, ' ');
+	put_string(w, w->family->unit);
+	put_char(w, '\n');
 }
 
-static void write_series(struct metric_writer *w, const char *suffix,
-			 const struct metric_label *labels, size_t n_labels)
+static void put_series(struct metric_writer *w, const char *suffix,
+		       const struct metric_label *labels, size_t n_labels)
 {
-	fputs(w->family->name, w->f);
-	fputs(suffix, w->f);
+	put_string(w, w->family->name);
+	put_string(w, suffix);
 	for (size_t i = 0; i < n_labels; i++) {
-		putc_unlocked(i == 0 ? '{' : ',', w->f);
-		fputs(labels[i].name, w->f);
-		fputs("=\"", w->f);
-		write_escaped(w->f, labels[i].value, true);
-		putc_unlocked('"', w->f);
+		put_char(w, i == 0 ? '{' : ',');
+		put_string(w, labels[i].name);
+		put_string(w, "=\"");
+		put_escaped(w, labels[i].value, true);
+		put_char(w, '"');
 	}
 	if (n_labels > 0)
-		putc_unlocked('}', w->f);
-	putc_unlocked(' ', w->f);
+		put_char(w, '}');
+	put_char(w, ' ');
 }
 
 /* The shortest decimal that reads back as the same double. */
-static void write_double(FILE *f, double value)
+static void put_double(struct metric_writer *w, double value)
 {
 	char text[32];
 
 	if (isnan(value)) {
-		fputs("NaN", f);
+		put_string(w, "NaN");
 		return;
 	}
 	if (isinf(value)) {
-		fputs(value > 0 ? "+Inf" : "-Inf", f);
+		put_string(w, value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
 	for (int precision = 15; precision <= 17; precision++) {
@@ -105,14 +178,15 @@ static void write_double(FILE *f, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	fputs(text, f);
+	put_string(w, text);
 }
 
 static void write_u64_sample(struct metric_writer *w, const char *suffix,
 			     const struct metric_label *labels, size_t n_labels, uint64_t value)
 {
-	write_series(w, suffix, labels, n_labels);
-	fprintf(w->f, "%" PRIu64 "\n", value);
+	put_series(w, suffix, labels, n_labels);
+	put_u64(w, value);
+	put_char(w, '\n');
 }
 
 void metric_u64(struct metric_writer *w, const struct metric_label *labels, size_t n_labels,
@@ -126,9 +200,9 @@ void metric_double(struct metric_writer *w, const struct metric_label *labels, s
 		   double value)
 {
 	announce(w);
-	write_series(w, type_suffix(w->family), labels, n_labels);
-	write_double(w->f, value);
-	putc_unlocked('\n', w->f);
+	put_series(w, type_suffix(w->family), labels, n_labels);
+	put_double(w, value);
+	put_char(w, '\n');
 }
 
 void metric_histogram(struct metric_writer *w, const struct metric_label *labels, size_t n_labels,
@@ -164,8 +238,9 @@ void metric_histogram(struct metric_writer *w, const struct metric_label *labels
 int metric_end(struct metric_writer *w)
 {
 	if (w->openmetrics)
-		fputs("# EOF\n", w->f);
-	if (fflush(w->f) != 0)
-		return -errno;
-	return ferror(w->f) ? -EIO : 0;
+		put_string(w, "# EOF\n");
+	flush(w);
+	if (!w->error && fflush(w->f) != 0)
+		w->error = -errno;
+	return w->error;
 }

@@ -38,6 +38,11 @@ struct metric_writer {
 	bool openmetrics;
 	const struct metric_family *family;
 	bool announced; /* the family's HELP and TYPE are written */
+	/* What is not in the file yet: there can be tens of thousands of samples, of a dozen pieces
+	 * each. */
+	char text[1024];
+	size_t n_text;
+	int error; /* -errno of the first write that failed, or 0 */
 };
 
 /* Begins a family. Its HELP and TYPE come with its first sample: without samples nothing is
@@ -58,7 +63,8 @@ void metric_histogram(struct metric_writer *w, const struct metric_label *labels
 		      const uint64_t *bounds, const uint64_t *classes, size_t n_classes,
 		      uint64_t count, uint64_t sum);
 
-/* Ends the exposition. Returns 0, or -errno of the first write that failed. */
+/* Ends the exposition; not before is all of it in the file. Returns 0, or -errno of the first write
+ * that failed. */
 int metric_end(struct metric_writer *w);
 
 #endif

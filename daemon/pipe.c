@@ -99,7 +99,11 @@ double pipe_sizes_batchable(const struct pipe_sizes *sizes)
 {
 	double sum = 0;
 
-	for (int i = 0; (2 << i) <= BATCH_BYTES; i++)
-		sum += (sizes->reads[i] + sizes->writes[i]) * (1 - 1.5 * (1 << i) / BATCH_BYTES);
+	for (int i = 0; (2 << i) <= BATCH_BYTES; i++) {
+		uint64_t operations = sizes->reads[i] + sizes->writes[i];
+
+		if (operations > 0)
+			sum += operations * (1 - 1.5 * (1 << i) / BATCH_BYTES);
+	}
 	return sum;
 }

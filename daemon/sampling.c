@@ -140,7 +140,7 @@ static int process_identify(struct sampling *s, const struct sampler_process *no
 	memcpy(p->comm, now->comm, sizeof(p->comm));
 	p->cgroup_id = now->cgroup_id;
 	/* A unit that is not known may be a matter of time. */
-	p->identity_known = unit[0] || !s->cgroups || cgroups_known(s->cgroups, now->cgroup_id);
+	p->identity_known = unit[0] || !s->cgroups || cgroups_known(s->cgroups);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sizes of what one process reads and writes, of which few classes are ever used: room is made
- * for those only. All zero at the start.
+ * The sizes of what one process reads and writes, of which few classes are ever used, and mostly
+ * one: room is made for those only. All zero at the start.
  */
 #ifndef PIPEWATCH_SPARSE_SIZES_H
 #define PIPEWATCH_SPARSE_SIZES_H
@@ -9,8 +9,11 @@
 #include "pipe.h"
 
 struct sparse_sizes {
-	uint64_t *numbers; /* of the classes in use, in their order */
-	uint32_t classes;  /* a bit for each: reads, then writes */
+	union {
+		uint64_t number;   /* of the only class in use */
+		uint64_t *numbers; /* of the classes in use, in their order */
+	};
+	uint32_t classes; /* a bit for each: reads, then writes */
 };
 
 /* Makes room for the classes that @add uses. Returns 0, or -ENOMEM and changes nothing. */

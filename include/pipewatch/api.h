@@ -21,7 +21,7 @@
 enum pipewatch_exit {
 	PIPEWATCH_EXIT_OK = 0,
 	PIPEWATCH_EXIT_USAGE = 64,
-	PIPEWATCH_EXIT_UNAVAILABLE = 69, /* this kernel cannot do it */
+	PIPEWATCH_EXIT_UNAVAILABLE = 69, /* this kernel cannot do it, or another daemon runs */
 	PIPEWATCH_EXIT_INTERNAL = 70,
 	PIPEWATCH_EXIT_OS = 71,
 	PIPEWATCH_EXIT_NOT_PERMITTED = 77,

@@ -37,6 +37,10 @@ most_that_fits() {
 		sed -n 's/^Error org.freedesktop.DBus.Error.LimitsExceeded: 40000 entries do not fit into a message; ask for at most \([0-9]*\)\.$/\1/; T; p'
 }
 
+monitored() {
+	[ "$(stat -c %s "$work/replies")" -ge "$1" ]
+}
+
 case_long() {
 	local owner_before fits monitor before bytes
 
@@ -58,9 +62,14 @@ print(len(d["processes"]), d["processes_omitted"])')"
 	is 'with all details' 8031 "$fits"
 	dbus-monitor --address "$address" --binary "type='method_return'" >"$work/replies" 2>/dev/null &
 	monitor=$!
-	sleep 0.5
+	within $patience monitored 1
+	# The first that it saw.
+	method ListProcesses u 1 >/dev/null
+	within $patience monitored 300
 	before=$(stat -c %s "$work/replies")
 	method ListProcesses u "$fits" >/dev/null
+	within $patience monitored $((before + 8000000))
+	# Whatever is more than that.
 	sleep 1
 	kill $monitor
 	wait $monitor 2>/dev/null

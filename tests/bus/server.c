@@ -6,6 +6,7 @@
  *
  *   state WORD REASON    changes the state; does not tell the bus
  *   changed              tells the bus of what changed
+ *   flicker N            N times: a state of its own number, told
  *   counting on|off
  *   missing reads|writes|none
  *   known on|off         everything about costs, estimates, remedies and watchers
@@ -13,6 +14,8 @@
  *   many N               N processes, all named in the longest way
  *   memory               resident memory in kB
  *   quit
+ *
+ * It ends with the exit status that the bus module asks for, else 0, or 1 after an error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -255,10 +258,27 @@ static long resident_kb(void)
 	return kb;
 }
 
+static void tell(struct server *server)
+{
+	struct snapshot *s = NULL;
+
+	if (get_snapshot(server, &(struct snapshot_wish){}, &s) >= 0)
+		bus_states_changed(server->bus, s);
+	snapshot_unref(s);
+}
+
+static void flicker(struct server *server, int n)
+{
+	server->state = STATE_DEGRADED;
+	for (int i = 1; i <= n; i++) {
+		snprintf(server->reason, sizeof(server->reason), "Number %d.", i);
+		tell(server);
+	}
+}
+
 static void obey(struct server *server, char *line)
 {
 	const char *verb = strtok(line, " "), *word = strtok(NULL, " "), *rest = strtok(NULL, "");
-	struct snapshot *s = NULL;
 
 	if (!verb)
 		verb = "";
@@ -266,9 +286,9 @@ static void obey(struct server *server, char *line)
 		server->state = strcmp(word, "running") ? STATE_DEGRADED : STATE_RUNNING;
 		snprintf(server->reason, sizeof(server->reason), "%s", rest);
 	} else if (!strcmp(verb, "changed")) {
-		if (get_snapshot(server, &(struct snapshot_wish){}, &s) >= 0)
-			bus_states_changed(server->bus, s);
-		snapshot_unref(s);
+		tell(server);
+	} else if (!strcmp(verb, "flicker") && word) {
+		flicker(server, atoi(word));
 	} else if (!strcmp(verb, "counting") && word) {
 		server->counting = !strcmp(word, "on");
 	} else if (!strcmp(verb, "known") && word) {
@@ -329,5 +349,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bus-server: %s\n", strerror(-r));
 	bus_free(server.bus);
 	sd_event_unref(server.event);
-	return r < 0;
+	return r < 0 ? 1 : r;
 }

@@ -159,12 +159,22 @@ class Daemon:
     def alive(self):
         return self.process.poll() is None
 
+    def state(self):
+        """A letter, as ps has it."""
+        with open(f"/proc/{self.process.pid}/stat") as f:
+            return f.read().rpartition(") ")[2][0]
+
     def fds(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
-    def resident_kb(self):
+    def resident_kb(self, what="VmRSS"):
         with open(f"/proc/{self.process.pid}/status") as f:
-            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+            return next(int(line.split()[1]) for line in f if line.startswith(what + ":"))
+
+    def forget_peak(self):
+        """Of what is resident: VmHWM is what it is now."""
+        with open(f"/proc/{self.process.pid}/clear_refs", "w") as f:
+            f.write("5")
 
     def signal(self, number):
         # Whoever does not read what it is told is waited for.

@@ -21,12 +21,13 @@ CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Con
     <allow eavesdrop="true"/>
     <allow own="*"/>
   </policy>
+  <limit name="max_message_size">33554432</limit>
 </busconfig>
 """
 
 
 class Bus:
-    """A dbus-daemon of our own."""
+    """A dbus-daemon of our own, which takes messages of the size that the system bus does."""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, "bus")
@@ -63,23 +64,27 @@ def string(s):
 class Client:
     """Speaks on the bus at a path; calls give (error name or None, signature, body)."""
 
-    def __init__(self, path, timeout=10):
+    def __init__(self, path, timeout=10, files=False):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(timeout)
+        # The timeout is one of answers, not of the bus itself.
+        self.socket.settimeout(max(timeout, 20))
         self.socket.connect(path)
         self.serial = 0
         self.buffer = b""
         self.socket.sendall(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
         if not self.socket.recv(1000).startswith(b"OK "):
             raise ConnectionError("the bus does not let us in")
+        if files:
+            self.socket.sendall(b"NEGOTIATE_UNIX_FD\r\n")
+            self.socket.recv(1000)
         self.socket.sendall(b"BEGIN\r\n")
-        self.call("Hello", destination="org.freedesktop.DBus", path="/org/freedesktop/DBus",
-                  interface="org.freedesktop.DBus")
+        self.call_bus("Hello")
+        self.socket.settimeout(timeout)
 
     def close(self):
         self.socket.close()
 
-    def send(self, member, signature="", body=b"", destination=NAME, path=PATH, interface=MANAGER):
+    def send(self, member, signature="", body=b"", destination=NAME, path=PATH, interface=MANAGER, files=()):
         self.serial += 1
         fields = b""
         for code, kind, value in ((1, "o", path), (2, "s", interface), (3, "s", member), (6, "s", destination)):
@@ -87,25 +92,31 @@ class Client:
                 fields = pad(fields, 8) + bytes([code, 1]) + kind.encode() + b"\0" + string(value)
         if signature:
             fields = pad(fields, 8) + bytes([8, 1]) + b"g\0" + bytes([len(signature)]) + signature.encode() + b"\0"
-        self.socket.sendall(pad(struct.pack("<cBBBIII", b"l", 1, 0, 1, len(body), self.serial, len(fields))
-                                + fields, 8) + body)
+        if files:
+            fields = pad(fields, 8) + bytes([9, 1]) + b"u\0" + struct.pack("<I", len(files))
+        data = pad(struct.pack("<cBBBIII", b"l", 1, 0, 1, len(body), self.serial, len(fields)) + fields, 8) + body
+        if files:
+            socket.send_fds(self.socket, [data], files)
+        else:
+            self.socket.sendall(data)
         return self.serial
 
-    def take(self, n):
+    def fill(self, n):
         while len(self.buffer) < n:
             data = self.socket.recv(65536)
             if not data:
                 raise ConnectionError("the bus has hung up")
             self.buffer += data
-        data, self.buffer = self.buffer[:n], self.buffer[n:]
-        return data
 
     def receive(self):
-        """One message: type, fields, body."""
-        head = self.take(16)
-        order = "<" if head[:1] == b"l" else ">"
-        n_body, _, n_fields = struct.unpack(order + "III", head[4:16])
-        raw = self.take(n_fields + -n_fields % 8)[:n_fields]
+        """One message: type, fields, body; its serial is in self.received. All of it or, in time, nothing."""
+        self.fill(16)
+        order = "<" if self.buffer[:1] == b"l" else ">"
+        n_body, self.received, n_fields = struct.unpack(order + "III", self.buffer[4:16])
+        begin = 16 + n_fields + -n_fields % 8
+        self.fill(begin + n_body)
+        message, raw, body = self.buffer[1], self.buffer[16:16 + n_fields], self.buffer[begin:begin + n_body]
+        self.buffer = self.buffer[begin + n_body:]
         fields, at = {}, 0
         while at < len(raw):
             code, kind = raw[at], chr(raw[at + 2])
@@ -119,7 +130,7 @@ class Client:
                 n, = struct.unpack_from(order + "I", raw, at)
                 fields[code], at = raw[at + 4:at + 4 + n].decode(), at + n + 5
             at += -at % 8
-        return head[1], fields, self.take(n_body)
+        return message, fields, body
 
     def call(self, *arguments, **keywords):
         serial = self.send(*arguments, **keywords)
@@ -133,7 +144,15 @@ class Client:
         error, _, body = self.call("Get", "ss", pad(string(MANAGER), 4) + string(name), interface=PROPERTIES)
         return None if error else body[8:-1].decode()
 
+    def call_bus(self, *arguments):
+        return self.call(*arguments, destination="org.freedesktop.DBus", path="/org/freedesktop/DBus",
+                         interface="org.freedesktop.DBus")
+
     def owner(self):
-        error, _, body = self.call("GetNameOwner", "s", string(NAME), destination="org.freedesktop.DBus",
-                                   path="/org/freedesktop/DBus", interface="org.freedesktop.DBus")
+        error, _, body = self.call_bus("GetNameOwner", "s", string(NAME))
         return None if error else body[4:-1].decode()
+
+    def request_name(self):
+        error, _, body = self.call_bus("RequestName", "su", pad(string(NAME), 4) + struct.pack("<I", 4))
+        if error or body != struct.pack("<I", 1):
+            raise OSError("the name is not to be had")

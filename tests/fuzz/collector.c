@@ -115,12 +115,16 @@ static void expect_round(struct world *w)
 		expect(&w->totals[pipe], w->shared.overflow[pipe].counts, &w->overflow[pipe]);
 }
 
-/* Bytes come with operations, whatever else is wrong: what has none may be left out as idle. */
+/* Bytes come with operations and these with bytes, whatever else is wrong: what has none may be
+ * left out as idle. */
 static void count_operations(struct wire_counts now[WIRE_DIRECTIONS], const struct known *known)
 {
-	for (int i = 0; i < WIRE_DIRECTIONS; i++)
+	for (int i = 0; i < WIRE_DIRECTIONS; i++) {
 		if (now[i].bytes != known->counts[i].bytes)
 			now[i].sizes[0] = known->counts[i].sizes[0] + 1;
+		else if (memcmp(&now[i], &known->counts[i], sizeof(now[i])) != 0)
+			now[i].bytes++;
+	}
 }
 
 static void write_round(struct world *w, struct fuzz_input *in)

@@ -56,6 +56,20 @@ stop_daemon() {
 	daemon_status=$?
 }
 
+# Programs and links that are left, of all kinds that there are of ours. They go a moment after the
+# process that held them.
+left() {
+	tries=0
+	while :; do
+		programs=$(bpftool prog list | grep -cE '^[0-9]+: (tracing|perf_event|raw_tracepoint) ')
+		links=$(bpftool link list | grep -c '^[0-9]')
+		{ [ "$programs $links" != "0 0" ] && [ $tries -lt 100 ]; } || break
+		tries=$((tries + 1))
+		usleep 50000
+	done
+	echo "$programs programs, $links links"
+}
+
 configure() {
 	printf '[Measurement]\n%s\n[Metrics]\n%s\n' "$1" "$2" > /tmp/pipewatch.conf
 }

@@ -9,19 +9,6 @@
 cap_sys_resource=24 cap_perfmon=38 cap_bpf=39
 start_time=pipewatch_start_time_seconds
 
-# Programs and links that are left. They go a moment after the process that held them.
-left() {
-	tries=0
-	while :; do
-		programs=$(bpftool prog list | grep -cE ' name (pipe|process|cgroup|time|empty|sample)_')
-		links=$(bpftool link list | grep -c '^[0-9]')
-		{ [ "$programs $links" != "0 0" ] && [ $tries -lt 100 ]; } || break
-		tries=$((tries + 1))
-		usleep 50000
-	done
-	echo "$programs programs, $links links"
-}
-
 # within UNIT COMMAND...: in the control group of that unit
 within() {
 	mkdir -p "/sys/fs/cgroup/$1"
@@ -45,7 +32,16 @@ at_moments() {
 	done | sort | uniq -c | sed 's/^ *//' | paste -sd ';'
 }
 
-plan 19
+# until_tracked N: scrapes until so many processes are tracked, for twenty seconds at most
+until_tracked() {
+	tries=0
+	until scrape && grep -qx "pipewatch_tracked_processes $1" $metrics || [ $tries = 200 ]; do
+		tries=$((tries + 1))
+		usleep 100000
+	done
+}
+
+plan 21
 
 # ---- /proc ----
 
@@ -61,7 +57,7 @@ within brief.service load -n 200 -s 10 -c brief
 show_shell
 # Longer than the daemon takes to look for who has ended.
 sleep 2
-scrape
+until_tracked 2
 fault "/proc is mounted with hidepid=2" "Processes are counted under their names and units, and live until they end." \
 	"a live and an ended process of other users: exact counts, names and units; the live one is tracked, as is the shell" \
 	"$(counts hidden anonymous hidden.service); $(counts brief anonymous brief.service); \
@@ -69,8 +65,7 @@ $(metric pipewatch_tracked_processes) tracked" \
 	"$(expected anonymous 100 1000 100 1000); $(expected anonymous 200 2000 200 2000); 2 tracked"
 killall load
 wait $hidden
-sleep 2
-scrape
+until_tracked 1
 is "its end is noticed" "$(metric pipewatch_tracked_processes)" 1
 stop_daemon
 is "and it ends well" "$daemon_status, $(cat /tmp/daemon.log)" "0, "
@@ -98,7 +93,7 @@ umount -l /proc
 pipewatchd --bus none > /tmp/daemon.log 2>&1 &
 daemon=$!
 tries=0
-until scrape 2> /dev/null || [ $tries = 200 ]; do
+until scrape 2> /dev/null || [ $tries = 600 ]; do
 	tries=$((tries + 1))
 	usleep 50000
 done
@@ -155,6 +150,49 @@ fault "the daemon stands still (SIGSTOP) while 300 processes come and go" "The k
 	"$(expected anonymous 0 0 300 300); $(expected anonymous 5000 50000 5000 50000); 0 unattributed"
 began=$(metric $start_time)
 stop_daemon
+
+# ---- a daemon without memory ----
+
+# put WORD NUMBER: into what tests/faults/preload.c maps
+put() {
+	printf "$(printf '\\%03o\\%03o\\0\\0\\0\\0\\0\\0' $(($2 % 256)) $(($2 / 256)))" > /tmp/number
+	dd if=/tmp/number of=/tmp/faults bs=8 seek="$1" conv=notrunc 2> /dev/null
+}
+
+# fail N: the Nth allocation from here on; 0: none. The first that fails is not above the last only when both are there.
+fail() {
+	put 2 0
+	put 0 0
+	put 1 "$1"
+	put 2 "$1"
+}
+
+dd if=/dev/zero of=/tmp/faults bs=8 count=4 2> /dev/null
+LD_PRELOAD=/t/preload.so FAULTS=/tmp/faults pipewatchd --bus none --mode exact > /tmp/daemon.log 2>&1 &
+daemon=$!
+await 10057 $daemon
+for name in sweep0 sweep00; do
+	load -n 10 -s 10 -c $name
+	put 0 0
+	scrape
+done
+allocations=$(od -An -t d8 -N 8 /tmp/faults | tr -d ' ')
+step=0
+while [ $step -lt "$allocations" ]; do
+	step=$((step + 1))
+	load -n 10 -s 10 -c sweep$step
+	fail $step
+	scrape 2> /dev/null
+	fail 0
+done
+scrape
+echo "# $allocations allocations"
+fault "each allocation of a scrape that books a new process fails in turn, while it counts" \
+	"Nothing that was counted is lost: it is booked when there is memory." "exact counts of all of them" \
+	"$((allocations > 20)), $(total pipewatch_pipe_writes_total 'comm="sweep') writes, \
+$(metric pipewatch_unattributed_operations_total) unattributed" "1, $((10 * allocations + 20)) writes, 0 unattributed"
+stop_daemon
+is "it ends well" "$daemon_status" 0
 
 # ---- the end at any moment ----
 

@@ -10,21 +10,6 @@ ours() {
 	grep -cE 'name (pipe|process|cgroup)_' /tmp/programs
 }
 
-# Programs and links that are left. Links go a moment after the process that held them.
-left() {
-	tries=0
-	while :; do
-		bpftool prog list > /tmp/programs
-		bpftool link list > /tmp/links
-		n=$(ours)
-		links=$(grep -c . /tmp/links)
-		{ [ "$n $links" != "0 0" ] && [ $tries -lt 50 ]; } || break
-		tries=$((tries + 1))
-		usleep 50000
-	done
-	echo "$n $links"
-}
-
 plan 12
 # All on one CPU: the emulator does not always see in time that another one has changed the code
 # which it executes, as attaching does.
@@ -39,7 +24,7 @@ is "programs while it runs" "$(ours)" "$(series pipewatch_program_attached)"
 stop_daemon
 is "SIGTERM under load" "$daemon_status, $(cat /tmp/daemon.log)" "0, "
 fault "SIGTERM while a pipe is busy all the time" "It ends, and leaves nothing attached." \
-	"exit status 0; no programs, no links" "$daemon_status, $(left)" "0, 0 0"
+	"exit status 0; no programs, no links" "$daemon_status, $(left)" "0, 0 programs, 0 links"
 start_daemon
 kill -INT $daemon
 wait $daemon
@@ -48,7 +33,7 @@ start_daemon
 kill -9 $daemon
 wait $daemon
 is "SIGKILL" $? 137
-fault "kill -9 while a pipe is busy all the time" "Nothing is left attached." "no programs, no links" "$(left)" "0 0"
+fault "kill -9 while a pipe is busy all the time" "Nothing is left attached." "no programs, no links" "$(left)" "0 programs, 0 links"
 kill -9 $load
 wait $load
 taskset -p 3 $$ > /dev/null

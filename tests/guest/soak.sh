@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=sh
 #
-# PIPEWATCH_MINUTES of churn and scrapes beside PIPEWATCH_LIVE processes that stay: at the end all is as
-# it was at half time, and everything has been counted.
+# PIPEWATCH_MINUTES of churn and scrapes beside PIPEWATCH_LIVE processes that stay: at the end the daemon
+# has the files, the maps and the memory that it had at half time, and everything has been counted.
 . ./tap.sh
 . ./daemon.sh
 . ./crowds.sh
@@ -11,58 +11,95 @@ minutes=${PIPEWATCH_MINUTES:-5}
 live=${PIPEWATCH_LIVE:-10000}
 short=500
 
-plan 10
+# What may be fragmented of the heap from one hour to the next.
+slack=256
+
+# Sets elapsed, in seconds.
+clock() {
+	read -r clock_now _ < /proc/uptime
+	elapsed=$((${clock_now%.*} - begin))
+}
+
+# A burst has been, so its programs are loaded.
+burst_known() {
+	grep -q '^pipewatch_metadata_unit_cost_seconds{kind="cmtime"' $metrics
+}
+
+plan 17
+maps /tmp/maps.before
 begin_limited --mode exact
-for many in 1000 5000 $live; do
-	if [ "$many" -le "$live" ]; then
-		crowd $((many - ${made:-0})) 0 /tmp/live."$many" &
-		crowds="${crowds-} $!"
+made=0
+for many in 1000 5000 "$live"; do
+	if [ "$many" -le "$live" ] && [ "$many" -gt $made ]; then
+		gather $((many - made)) /tmp/live."$many"
+		crowds="${crowds-} $gathered"
 		made=$many
-		until_file /tmp/live."$many"
 		scrape_cost
 		sizes
 		echo "# $many live: $resident KiB, a scrape takes $((spent / 1000)) us of CPU"
 	fi
 done
 
-rounds=0
 read -r begin _ < /proc/uptime
-now=$begin
-while [ $((${now%.*} - ${begin%.*})) -lt $((60 * minutes)) ]; do
+begin=${begin%.*}
+elapsed=0 rounds=0 half=''
+end=$((60 * minutes))
+while [ -z "$half" ] || [ $elapsed -lt $end ]; do
 	crowd 0 $short /tmp/short
 	scrape
 	rounds=$((rounds + 1))
-	sizes
-	# By then there are as many ended ones as are ever kept, and bursts are loaded.
-	if [ -z "${half-}" ] && [ $((${now%.*} - ${begin%.*})) -ge $((30 * minutes)) ]; then
-		half="$rounds rounds" resident_1=$resident descriptors_1=$descriptors
+	# By then there are as many ended ones as are ever kept. There is as much time after it as before.
+	if [ -z "$half" ] && [ $elapsed -ge $((30 * minutes)) ] &&
+		{ burst_known || [ $elapsed -ge $((30 * minutes + 90)) ]; }; then
+		[ $end -ge $((elapsed + 30 * minutes)) ] || end=$((elapsed + 30 * minutes))
+		sizes
+		half="$rounds rounds" half_anonymous=$anonymous half_descriptors=$descriptors
+		maps /tmp/maps.half
+		cp /tmp/descriptors /tmp/descriptors.half
+		cp $metrics /tmp/metrics.half
 	fi
-	[ $((rounds % 10)) != 1 ] || echo "# round $rounds, after $((${now%.*} - ${begin%.*})) s: $resident KiB"
-	read -r now _ < /proc/uptime
+	clock
+	[ $((rounds % 20)) != 1 ] || {
+		sizes
+		echo "# round $rounds, after $elapsed s: $resident KiB, $anonymous of them not of files, $descriptors files"
+	}
 done
+scrape
 cp $metrics /tmp/metrics.live
+sizes
+maps /tmp/maps.end
 
 # shellcheck disable=SC2086 # words
 kill $crowds
 # shellcheck disable=SC2086
 wait $crowds 2> /dev/null
-tries=0
-until scrape && grep -qxF 'pipewatch_map_entries{map="claims"} 0' $metrics || [ $tries = 100 ]; do
-	tries=$((tries + 1))
-	usleep 100000
-done
+until_idle
 all=$((live + rounds * short))
 
-is "$all operations of $rounds rounds are counted" \
-	"$(metrics=/tmp/metrics.live total pipewatch_pipe_writes_total)" $all
-is "none is lost" "$(lost)" 0
-is "none is without a name" "$(metric pipewatch_unattributed_operations_total)" 0
-is "the live ones are tracked" "$(metrics=/tmp/metrics.live metric pipewatch_tracked_processes)" "$live"
+is "$all operations of $rounds rounds are counted" "$(metrics_of live total pipewatch_pipe_writes_total)" $all
+is "in bytes" "$(metrics_of live total pipewatch_pipe_written_bytes_total)" $all
+is "no reads are" "$(metrics_of live total pipewatch_pipe_reads_total)" 0
+is "under their name" "$(metrics_of live total pipewatch_pipe_writes_total 'comm="crowd"')" $all
+is "none is lost" "$(metrics_of live lost)" 0
+is "none is without a name" "$(metrics_of live metric pipewatch_unattributed_operations_total)" 0
+is "the live ones are tracked" "$(metrics_of live metric pipewatch_tracked_processes)" "$live"
+is "and have claims" "$(metrics_of live claims)" "$live"
 ok "$resident KiB are resident, at most 16 MiB" [ "$resident" -le 16384 ]
-ok "after $half it had $resident_1" [ "$resident" -le $((resident_1 + 256)) ]
-is "no file is left open" "$descriptors" "$descriptors_1"
-is "no claims are left" "$(claims)" 0
+ok "of them $anonymous are not of files; after $half it was $half_anonymous, and no more but for fragments" \
+	[ "$anonymous" -le $((half_anonymous + slack)) ]
+is "no file is left open" "$descriptors" "$half_descriptors"
+[ "$descriptors" = "$half_descriptors" ] || {
+	diff /tmp/descriptors.half /tmp/descriptors > /tmp/descriptors.more
+	sed 's/^/# /' /tmp/descriptors.more
+}
+is "no map is left" "$(cat /tmp/maps.end)" "$(cat /tmp/maps.half)"
+is "maps take the same memory" "$(metrics_of live metric pipewatch_map_memory_bytes)" \
+	"$(metrics_of half metric pipewatch_map_memory_bytes)"
+is "when they have ended, nobody is tracked and has claims" \
+	"$(metric pipewatch_tracked_processes) $(claims)" "0 0"
 is "the limit of the unit was never met" "$(limits_hit)" 0
 stop_daemon
-is "the daemon ends well" "$daemon_status" 0
+is "the daemon ends well" "$daemon_status, $(cat /tmp/daemon.log)" "0, "
+maps_become /tmp/maps.before /tmp/maps.gone
+is "and leaves no map" "$(cat /tmp/maps.gone)" "$(cat /tmp/maps.before)"
 done_testing

@@ -176,10 +176,10 @@ static void test_random_operations(void **state)
 			break;
 		case 6:
 			if (m.processes[i].holds && random_next(&seed) % 4) {
-				account_release(m.processes[i].account);
+				account_release(a, m.processes[i].account);
 				m.processes[i].holds--;
 			} else {
-				account_hold(m.processes[i].account);
+				account_hold(a, m.processes[i].account);
 				m.processes[i].holds++;
 			}
 			break;

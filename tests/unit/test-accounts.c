@@ -388,17 +388,17 @@ static void test_held_is_not_forgotten(void **state)
 	struct account *held = process(a, 1, "cat", ""), *other = process(a, 2, "cat", "");
 
 	(void)state;
-	account_hold(held);
-	account_hold(held);
+	account_hold(a, held);
+	account_hold(a, held);
 	account_close(a, held, 0);
 	account_close(a, other, 0);
-	account_release(held);
+	account_release(a, held);
 	accounts_expire(a, 10 * EXITED_USEC);
 	s = view(a);
 	assert_int_equal(s->n_processes, 1);
 	assert_int_equal(s->processes[0].pid, 1);
 
-	account_release(held);
+	account_release(a, held);
 	accounts_expire(a, 10 * EXITED_USEC);
 	t = view(a);
 	assert_int_equal(t->n_processes, 0);
@@ -416,7 +416,7 @@ static void test_storm_of_short_processes(void **state)
 		p = process(a, i, "true", "");
 		book(a, p, PIPE_ANONYMOUS, 4);
 		if (i == 3)
-			account_hold(p);
+			account_hold(a, p);
 		account_close(a, p, i);
 	}
 	process(a, 100000, "alive", "");
@@ -460,17 +460,62 @@ static void test_each_unheld(void **state)
 	(void)state;
 	for (int i = 0; i < 6; i++)
 		p[i] = accounts_open(a, i, 0);
-	account_hold(p[1]);
-	account_hold(p[2]);
-	account_release(p[2]);
+	account_hold(a, p[1]);
+	account_hold(a, p[2]);
+	account_release(a, p[2]);
 	account_close(a, p[3], 0);
+	assert_int_equal(accounts_unheld(a), 4);
 
-	accounts_each_unheld(a, visit_and_close, &v);
+	accounts_each_unheld(a, 100, visit_and_close, &v);
 	assert_int_equal(v.n, 4);
 	assert_int_equal(v.tgids, 1 << 0 | 1 << 2 | 1 << 4 | 1 << 5);
-	accounts_each_unheld(a, visit_and_close, &v);
+	assert_int_equal(accounts_unheld(a), 0);
+	accounts_each_unheld(a, 100, visit_and_close, &v);
 	assert_int_equal(v.n, 4);
 	assert_false(account_closed(p[1]));
+}
+
+static void visit(struct account *p, void *userdata)
+{
+	struct visits *v = userdata;
+
+	v->n++;
+	v->tgids |= UINT64_C(1) << account_tgid(p);
+}
+
+/* A few at a time, and everybody in turn, whoever comes and goes meanwhile. */
+static void test_each_unheld_in_turn(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	struct account *p[7];
+	struct visits v = {};
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		p[i] = accounts_open(a, i, 0);
+	accounts_each_unheld(a, 4, visit, &v);
+	assert_int_equal(v.tgids, 0x0f);
+	v.tgids = 0;
+	accounts_each_unheld(a, 3, visit, &v);
+	assert_int_equal(v.tgids, 1 << 4 | 1 << 5 | 1 << 0);
+	account_close(a, p[1], 0);
+	account_hold(a, p[2]);
+	p[6] = accounts_open(a, 6, 0);
+	account_release(a, p[2]);
+	assert_int_equal(accounts_unheld(a), 6);
+	v.tgids = 0;
+	accounts_each_unheld(a, 4, visit, &v);
+	assert_int_equal(v.tgids, 1 << 3 | 1 << 4 | 1 << 5 | 1 << 0);
+	v.tgids = 0;
+	accounts_each_unheld(a, 2, visit, &v);
+	assert_int_equal(v.tgids, 1 << 6 | 1 << 2);
+	/* What is closed while it is held is not among them afterwards. */
+	account_hold(a, p[6]);
+	account_close(a, p[6], 0);
+	account_release(a, p[6]);
+	assert_int_equal(accounts_unheld(a), 5);
+	accounts_expire(a, EXITED_USEC);
+	assert_int_equal(accounts_unheld(a), 5);
 }
 
 /* Cut off, but not run over. */
@@ -492,6 +537,7 @@ static void test_names_that_are_too_long(void **state)
 	s = view(a);
 	assert_int_equal(s->n_groups, 1);
 	assert_int_equal(s->groups[0].processes, 1);
+	assert_string_equal(s->groups[0].unit, unit);
 	assert_int_equal(strlen(s->groups[0].comm), SNAPSHOT_COMM_MAX - 1);
 	assert_int_equal(strlen(s->processes[0].comm), SNAPSHOT_COMM_MAX - 1);
 }
@@ -517,6 +563,7 @@ int main(void)
 		cmocka_unit_test(test_held_is_not_forgotten),
 		cmocka_unit_test(test_storm_of_short_processes),
 		cmocka_unit_test(test_each_unheld),
+		cmocka_unit_test(test_each_unheld_in_turn),
 		cmocka_unit_test(test_names_that_are_too_long),
 	};
 

@@ -11,6 +11,7 @@
 #include <syslog.h>
 
 #include "bus.h"
+#include "bus-owner.h"
 #include "bus-remedies.h"
 #include "bus-states.h"
 #include "util.h"
@@ -90,6 +91,41 @@ static void test_well_known_buses(void **state)
 	assert_int_equal(try_address("session"), 0);
 	unsetenv("XDG_RUNTIME_DIR");
 	assert_int_equal(try_address("session"), -EINVAL);
+}
+
+/* Nobody is there to have the name: that takes no time, and is no error yet. */
+static void test_not_taken(void **state)
+{
+	static const char *const addresses[] = { ABSENT, "unix:abstract=pipewatch-nobody", "",
+						 "nonsense", "tcp:host=localhost,port=1" };
+	char message[64] = "untouched";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+		assert_false(bus_taken(addresses[i], message, sizeof(message)));
+	assert_string_equal(message, "untouched");
+}
+
+static void expect_described(struct bus_owner owner, size_t size, const char *expected)
+{
+	char message[256];
+
+	bus_owner_describe(&owner, "unix:path=/a", message, size);
+	assert_string_equal(message, expected);
+}
+
+static void test_owner(void **state)
+{
+	(void)state;
+	expect_described((struct bus_owner){ true, UINT32_MAX }, 256,
+			 "The name org.pipewatch1 on the bus at unix:path=/a belongs to process "
+			 "4294967295, probably another pipewatchd. Stop that, or start this one "
+			 "with --bus none.");
+	expect_described((struct bus_owner){ true, 0 }, 256,
+			 "The name org.pipewatch1 on the bus at unix:path=/a belongs to another "
+			 "program, probably another pipewatchd. Stop that, or start this one with "
+			 "--bus none.");
+	expect_described((struct bus_owner){ true, 1 }, 9, "The name");
 }
 
 static int on_enough(sd_event_source *source, uint64_t usec, void *userdata)
@@ -359,6 +395,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_well_known_buses),
+		cmocka_unit_test(test_not_taken),
+		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_refused_connection),
 		cmocka_unit_test(test_states_changed_without_bus),
 		cmocka_unit_test(test_texts),

@@ -118,6 +118,10 @@ static void test_a_clock_that_becomes_too_slow(void **state)
 	assert_seconds(calibration_pair_seconds(c), 0);
 }
 
+#define NO_MEMORY "The last burst failed: Cannot allocate memory."
+#define CHILD_ENDED \
+	"The last burst failed: the process that attaches for it was killed, or gave up."
+
 /* In whatever phase, it is tried again after ten intervals, with programs that are loaded anew. */
 static void test_a_burst_that_fails(void **state)
 {
@@ -126,14 +130,17 @@ static void test_a_burst_that_fails(void **state)
 		unsigned int steps; /* before the one that fails */
 		const char *reason;
 		double attached_seconds;
+		int value;
 	} cases[] = {
-		{ &the.thread_error, 0, "The last burst failed: Cannot allocate memory.", 0 },
-		{ &the.loaded, 1, "The clock is too slow.", 0 },
-		{ &the.begin_error, 2, "The last burst failed: Cannot allocate memory.", 0 },
-		{ &the.ready, 3, "The last burst failed: Cannot allocate memory.", 0.04 },
-		{ &the.stimulate_error, 3, "The last burst failed: Cannot allocate memory.", 0.04 },
-		{ &the.stimulate_error, 7, "The last burst failed: Cannot allocate memory.", 0.12 },
-		{ &the.end_error, 13, "The last burst failed: Cannot allocate memory.", 0.24 },
+		{ &the.thread_error, 0, NO_MEMORY, 0, -ENOMEM },
+		{ &the.loaded, 1, "The clock is too slow.", 0, -ENOMEM },
+		{ &the.begin_error, 2, NO_MEMORY, 0, -ENOMEM },
+		{ &the.ready, 3, NO_MEMORY, 0.04, -ENOMEM },
+		{ &the.stimulate_error, 3, NO_MEMORY, 0.04, -ENOMEM },
+		{ &the.stimulate_error, 7, NO_MEMORY, 0.12, -ENOMEM },
+		{ &the.end_error, 13, NO_MEMORY, 0.24, -ENOMEM },
+		{ &the.ready, 3, CHILD_ENDED, 0.04, -ECHILD },
+		{ &the.end_error, 13, CHILD_ENDED, 0.24, -ECHILD },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -147,7 +154,7 @@ static void test_a_burst_that_fails(void **state)
 		for (unsigned int n = 0; n < cases[i].steps; n++)
 			now += calibration_step(c, now, &changed);
 		assert_false(changed);
-		*cases[i].error = -ENOMEM;
+		*cases[i].error = cases[i].value;
 		/* It may want to be called again at once. */
 		for (int n = 0; n < 2 && !changed; n++)
 			now += calibration_step(c, now, &changed);
@@ -173,6 +180,20 @@ static void test_a_burst_that_fails(void **state)
 		assert_ns(&atime(c)->whole, 120);
 		burst_attaches(c, now + 220 * MSEC + MINUTE, false);
 	}
+}
+
+/* Also where what the burst took has put off whatever comes next. */
+static void test_a_failure_is_told_at_once(void **state)
+{
+	_cleanup_(calibration_freep) struct calibration *c = calibration_with(NULL);
+
+	(void)state;
+	burst_attaches(c, START, true);
+	the.ready = -ECHILD;
+	step(c, START + 20 * MSEC, 0, false);
+	calibration_set_interval(c, 86400);
+	step(c, START + 20 * MSEC, 10000 * MSEC, false);
+	assert_ab_only(c, CHILD_ENDED);
 }
 
 static void test_it_is_retried_by_the_interval(void **state)
@@ -327,6 +348,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_clock_that_is_too_slow, reset),
 		cmocka_unit_test_setup(test_a_clock_that_becomes_too_slow, reset),
 		cmocka_unit_test_setup(test_a_burst_that_fails, reset),
+		cmocka_unit_test_setup(test_a_failure_is_told_at_once, reset),
 		cmocka_unit_test_setup(test_it_is_retried_by_the_interval, reset),
 		cmocka_unit_test_setup(test_a_later_failure_keeps_the_last_result, reset),
 		cmocka_unit_test_setup(test_pause, reset),

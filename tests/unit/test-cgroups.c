@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,126 +12,12 @@
 
 #include <cmocka.h>
 
+#include "cgroup-tree.h"
 #include "cgroups.h"
 #include "oom.h"
 #include "util.h"
 
-#define SECOND	    UINT64_C(1000000)
-#define NO_PID	    999
 #define ENTRIES_MAX 8192 /* known cgroups, beyond which all are looked up anew */
-
-/* A directory tree with proc/ and, standing in for a hierarchy of cgroups, tree/. */
-static char base[64];
-
-static void __attribute__((format(printf, 1, 2))) make_directory(const char *format, ...)
-{
-	char relative[PATH_MAX / 2], path[PATH_MAX];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(relative, sizeof(relative), format, arguments);
-	va_end(arguments);
-	snprintf(path, sizeof(path), "%s/%s", base, relative);
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		fail_msg("%s: %s", path, strerror(errno));
-}
-
-static uint64_t id_of(const char *relative)
-{
-	char path[PATH_MAX];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/%s", base, relative);
-	assert_int_equal(lstat(path, &st), 0);
-	return st.st_ino;
-}
-
-static void write_file(const char *relative, const char *text)
-{
-	_cleanup_(fclosep) FILE *f = NULL;
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", base, relative);
-	f = fopen(path, "we");
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-}
-
-/* proc/PID/cgroup */
-static void set_cgroup(unsigned int pid, const char *text)
-{
-	char path[64];
-
-	make_directory("proc/%u", pid);
-	snprintf(path, sizeof(path), "proc/%u/cgroup", pid);
-	write_file(path, text);
-}
-
-/* A line of mountinfo for the directory @point of the tree, written as mountinfo has it. */
-static void mount_line(char *text, size_t size, const char *root, const char *point,
-		       const char *type)
-{
-	size_t used = strlen(text);
-
-	snprintf(text + used, size - used,
-		 "30 23 0:26 %s %s/%s rw,nosuid,nodev - %s %s rw,nsdelegate\n", root, base, point,
-		 type, type);
-}
-
-static struct cgroups *cgroups_here(void)
-{
-	struct cgroups *c = NULL;
-	char proc[PATH_MAX];
-
-	snprintf(proc, sizeof(proc), "%s/proc", base);
-	assert_int_equal(cgroups_new(proc, &c), 0);
-	assert_non_null(c);
-	return c;
-}
-
-/* cgroup v2 on tree/. */
-static struct cgroups *cgroups_v2(void)
-{
-	char text[1024] = "1 0 254:1 / / rw - ext4 /dev/vda1 rw\n";
-
-	mount_line(text, sizeof(text), "/", "tree", "cgroup2");
-	write_file("proc/self/mountinfo", text);
-	return cgroups_here();
-}
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	/* In memory if possible, for there will be many directories. */
-	strcpy(base, "/dev/shm/pipewatch-cgroups-XXXXXX");
-	if (!mkdtemp(base)) {
-		strcpy(base, "/tmp/pipewatch-cgroups-XXXXXX");
-		assert_non_null(mkdtemp(base));
-	}
-	make_directory("proc");
-	make_directory("proc/self");
-	make_directory("tree");
-	make_directory("tree/system.slice");
-	make_directory("tree/system.slice/cron.service");
-	make_directory("tree/system.slice/cron.service/sub");
-	make_directory("tree/user.slice");
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	oom_after = OOM_NEVER;
-	return nftw(base, remove_one, 64, FTW_DEPTH | FTW_PHYS);
-}
 
 static void test_no_proc(void **state)
 {
@@ -259,7 +144,13 @@ static void test_v1_only(void **state)
 	set_cgroup(7, "3:cpu:/docker/0123456789abcdef0123456789abcdef"
 		      "0123456789abcdef0123456789abcdef\n1:memory:/\n");
 	assert_string_equal(cgroups_unit(c, 0, 7, 0), "docker/0123456789ab");
+	assert_true(cgroups_known(c));
 	assert_string_equal(cgroups_unit(c, 0, NO_PID, 0), "");
+	assert_false(cgroups_known(c));
+	/* That it is in none is known, too. */
+	set_cgroup(7, "2:name=systemd:/\n");
+	assert_string_equal(cgroups_unit(c, 0, 7, 0), "");
+	assert_true(cgroups_known(c));
 	set_cgroup(7, "");
 	assert_string_equal(cgroups_unit(c, 0, 7, 0), "");
 	set_cgroup(7, "nonsense\n::\n:\n\n");
@@ -565,7 +456,13 @@ static void test_this_machine(void **state)
 	assert_string_equal(cgroups_unit(c, 0, 0, 10 * SECOND), "");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+static int teardown_oom(void **state)
+{
+	oom_after = OOM_NEVER;
+	return teardown(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown_oom)
 
 int main(void)
 {
