@@ -7,9 +7,9 @@
 
 #include "tree.h"
 #include "load.h"
+#include "pipewatch/util.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 #define ROUNDS_MIN 3
@@ -185,7 +185,7 @@ static void say_difference(const struct bench *b, const struct output *o)
 			 "What O_NOATIME on the read end saves is within the spread of these "
 			 "figures: a kernel that does not update the times of anonymous pipes has "
 			 "nothing to save.");
-	text_wrap(o->f, o->width < 100 ? o->width : 100, "", "", text);
+	output_say(o, "", "", "%s", text);
 }
 
 static int print_text(const struct bench *b, const struct output *o, struct failure *f)
@@ -202,11 +202,14 @@ static int print_text(const struct bench *b, const struct output *o, struct fail
 	for (enum load load = 0; load < LOADS; load++)
 		for (enum load_pipe pipe = 0; pipe < LOAD_PIPES; pipe++)
 			if (b->cells[load][pipe].error)
-				fprintf(o->f, "%s on %s failed: %s.\n", load_names[load],
-					load_pipe_names[pipe],
-					strerror(-b->cells[load][pipe].error));
+				output_say(o, "", "", "%s on %s failed: %s%s.", load_names[load],
+					   load_pipe_names[pipe],
+					   strerror(-b->cells[load][pipe].error),
+					   pipe == LOAD_FIFO
+						   ? " (FIFOs are made in TMPDIR, or in /tmp)"
+						   : "");
 	say_difference(b, o);
-	text_wrap(o->f, o->width < 100 ? o->width : 100, "", "", b->daemon);
+	output_say(o, "", "", "%s", b->daemon);
 	return output_flush(o, f);
 }
 

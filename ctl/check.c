@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 /* It takes about a second, and longer where CPU time is short. */
@@ -47,9 +47,10 @@ static int find_program(char *ret, size_t size, struct failure *f)
 			return 0;
 	}
 	return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
-			   "The check is done by pipewatchd --check, and there is no %s nor "
-			   "pipewatchd beside pipewatchctl. Install pipewatchd on this machine.",
-			   installed[0]);
+			   "\"pipewatchctl check\" runs \"pipewatchd --check\", but pipewatchd is "
+			   "neither beside pipewatchctl nor at %s or %s. Install it on this "
+			   "machine.",
+			   installed[0], installed[1]);
 }
 
 /* All that comes from @fd until its end: 0, -ETIMEDOUT, -EFBIG or another -errno. */

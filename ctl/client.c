@@ -8,11 +8,11 @@
 #include <systemd/sd-bus.h>
 #include <time.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define ADDRESS_SYSTEM "unix:path=/run/dbus/system_bus_socket"
-#define NOT_AN_ADDRESS                                                                       \
-	"\"%s\" is no address of a bus. Allowed are system, session, and addresses such as " \
+#define NOT_AN_ADDRESS                                                                    \
+	"\"%s\" is not the address of a bus. Use system, session, or an address such as " \
 	"unix:path=/run/dbus/system_bus_socket."
 #define PROPERTIES	"org.freedesktop.DBus.Properties"
 #define VERSION_TIMEOUT 2
@@ -56,7 +56,7 @@ static int resolve(const char *bus, char **ret_address, struct failure *f)
 				f, PIPEWATCH_EXIT_UNAVAILABLE,
 				"There is no session bus: neither DBUS_SESSION_BUS_ADDRESS nor "
 				"XDG_RUNTIME_DIR is set. pipewatchd is usually on the system bus: "
-				"leave --bus out.");
+				"try without --bus.");
 		if (!address) {
 			r = asprintf(ret_address, "unix:path=%s/bus", directory);
 			return r < 0 ? failure_os(f, "Naming the session bus failed", ENOMEM) : 0;
@@ -156,7 +156,7 @@ static int explain_connection(const struct client *c, int error, struct failure 
 {
 	const char *ask = !strcmp(c->bus, "system")
 				  ? "Is dbus running (systemctl status dbus)?"
-				  : "Is the address right? Without --bus it is the system bus.";
+				  : "Is the address right? Without --bus the system bus is used.";
 
 	switch (-error) {
 	case ENOENT:
@@ -177,8 +177,8 @@ static int explain_connection(const struct client *c, int error, struct failure 
 	case EINVAL: return failure_set(f, PIPEWATCH_EXIT_USAGE, NOT_AN_ADDRESS, c->address);
 	case ETIMEDOUT:
 		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
-				   "The bus at %s did not take us in within %d seconds. %s",
-				   c->address, CLIENT_CONNECT_SEC, ask);
+				   "The bus at %s did not answer within %d seconds. %s", c->address,
+				   CLIENT_CONNECT_SEC, ask);
 	default:
 		return failure_set(f, PIPEWATCH_EXIT_OS, "Connecting to the bus at %s failed: %s.",
 				   c->address, strerror(-error));
@@ -293,32 +293,32 @@ static int explain_error(struct client *c, const char *method, const sd_bus_erro
 		if (!strncmp(error->name, absent[i], strlen(absent[i])))
 			return failure_set(
 				f, PIPEWATCH_EXIT_UNAVAILABLE,
-				"pipewatchd is not running: nobody on the bus at %s is %s (%s). "
+				"pipewatchd is not running: nobody owns %s on the bus at %s (%s). "
 				"Start it with \"sudo systemctl start pipewatchd\", or by hand with "
-				"\"sudo pipewatchd\"; where it does not start, \"pipewatchctl "
-				"check\" says what this machine permits.",
-				c->address, PIPEWATCH_BUS_NAME, message);
+				"\"sudo pipewatchd\". If it does not start, \"pipewatchctl check\" "
+				"says what this machine permits.",
+				PIPEWATCH_BUS_NAME, c->address, message);
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
 		if (!strcmp(error->name, unknown[i])) {
 			ask_version(c, version, sizeof(version));
 			return failure_set(
 				f, PIPEWATCH_EXIT_UNAVAILABLE,
-				"The pipewatchd that runs is %s and has no %s(), which pipewatchctl "
-				"%s needs. Restart it if it has been upgraded (sudo systemctl "
-				"restart pipewatchd), or upgrade it.",
+				"The running pipewatchd is %s and has no %s(), which pipewatchctl "
+				"%s needs. If a newer one is installed, restart it (sudo systemctl "
+				"restart pipewatchd); otherwise upgrade it.",
 				version, method, PIPEWATCH_VERSION);
 		}
 	if (!strcmp(error->name, SD_BUS_ERROR_ACCESS_DENIED))
 		return failure_set(f, PIPEWATCH_EXIT_NOT_PERMITTED,
 				   "The bus does not permit this user to ask pipewatchd (%s). "
-				   "Reading is for everybody by the policy that comes with it, "
-				   "org.pipewatch1.conf: is it installed, and dbus reloaded?",
+				   "The policy that comes with it, org.pipewatch1.conf, lets "
+				   "everybody read: is it installed, and has dbus been reloaded?",
 				   message);
 	if (!strcmp(error->name, SD_BUS_ERROR_NO_REPLY) ||
 	    !strcmp(error->name, SD_BUS_ERROR_TIMEOUT) ||
 	    !strcmp(error->name, "org.freedesktop.DBus.Error.TimedOut"))
 		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
-				   "pipewatchd did not answer (%s). Look at \"systemctl status "
+				   "pipewatchd did not answer (%s). See \"systemctl status "
 				   "pipewatchd\".",
 				   message);
 	return failure_set(f, PIPEWATCH_EXIT_OS, "pipewatchd cannot answer %s(): %s (%s).", method,
@@ -331,8 +331,8 @@ static int explain_call(const struct client *c, int error, struct failure *f)
 	case ETIMEDOUT:
 		return failure_set(
 			f, PIPEWATCH_EXIT_UNAVAILABLE,
-			"pipewatchd did not answer within %u seconds. Look at \"systemctl "
-			"status pipewatchd\".",
+			"pipewatchd did not answer within %u seconds. See \"systemctl status "
+			"pipewatchd\".",
 			c->patience_sec);
 	case ECONNRESET:
 	case ENOTCONN:
@@ -385,8 +385,8 @@ int client_call(struct client *c, const char *method, char **ret_text, struct fa
 	} else if (sd_bus_message_read(answer, "s", &text) < 0) {
 		r = failure_set(
 			f, PIPEWATCH_EXIT_INTERNAL,
-			"What answers to %s on the bus at %s is no pipewatchd: %s() gave no "
-			"text.",
+			"What answers to %s on the bus at %s is not pipewatchd: %s() did not "
+			"return a string.",
 			PIPEWATCH_BUS_NAME, c->address, method);
 	} else {
 		copy = strdup(text);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 /* Sentences in the order in which they were added. */
 struct gaps {

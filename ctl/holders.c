@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 /* How long all processes may be looked at. */
 #define SCAN_SEC 3

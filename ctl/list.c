@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "row.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 #define USUAL_ROWS 20
@@ -17,7 +17,7 @@ static void cell_count(struct table *t, struct count value)
 {
 	char text[TEXT_NUMBER_MAX];
 
-	table_cell(t, value.known ? text_count(value.value, text) : "");
+	table_cell(t, value.known ? text_short_count(value.value, text) : "");
 }
 
 static void cells_of_row(struct table *t, const struct model_row *row)
@@ -46,10 +46,7 @@ static int print_json(const struct model *m, const char *key, const struct model
 		tree_double(&j, j.root, "measured_seconds", m->seconds);
 	array = tree_array(&j, j.root, key);
 	for (size_t i = 0; i < limit; i++) {
-		/* What is not an object is no row. */
-		if (!json_object_is_type(rows[i].json, json_type_object))
-			continue;
-		tree_amount(&j, rows[i].json, "metadata_cpu_seconds", row_cost(&rows[i]));
+		verb_add_cost(&j, rows[i].json, &rows[i]);
 		tree_share(&j, array, NULL, rows[i].json);
 	}
 	tree_count(&j, j.root, "omitted", n - limit + omitted);
@@ -60,7 +57,7 @@ static int print_processes(const struct model *m, size_t limit, const struct out
 			   struct failure *f)
 {
 	static const struct table_column columns[] = {
-		{ "PID", TABLE_RIGHT },	    { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_LEFT },
+		{ "PID", TABLE_RIGHT },	    { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_FIRST },
 		{ "READS", TABLE_RIGHT },   { "WRITES", TABLE_RIGHT }, { "B/OP", TABLE_RIGHT },
 		{ "UPDATES", TABLE_RIGHT }, { "CPU", TABLE_RIGHT },    { "SHARE", TABLE_RIGHT },
 	};
@@ -78,7 +75,9 @@ static int print_processes(const struct model *m, size_t limit, const struct out
 		table_cell(t, row->comm);
 		table_cell(t, row->unit);
 		cells_of_row(t, row);
-		table_cell(t, row->cpu_share.known ? text_ratio(row->cpu_share.value, text) : "");
+		table_cell(t, row_cost(row).known && row->cpu_share.known
+				      ? text_ratio(row->cpu_share.value, text)
+				      : "");
 	}
 	return table_print(t, f);
 }
@@ -87,7 +86,7 @@ static int print_groups(const struct model *m, size_t limit, const struct output
 			struct failure *f)
 {
 	static const struct table_column columns[] = {
-		{ "UNIT", TABLE_LEFT },	    { "PROGRAM", TABLE_LEFT }, { "LIVE", TABLE_RIGHT },
+		{ "UNIT", TABLE_FIRST },    { "PROGRAM", TABLE_LEFT }, { "LIVE", TABLE_RIGHT },
 		{ "READS", TABLE_RIGHT },   { "WRITES", TABLE_RIGHT }, { "B/OP", TABLE_RIGHT },
 		{ "UPDATES", TABLE_RIGHT }, { "CPU", TABLE_RIGHT },
 	};
@@ -129,7 +128,7 @@ int list_run(const struct options *options, struct output *o, struct failure *f)
 		return print_json(m, "processes", m->processes, m->n_processes, limit, m->omitted,
 				  o, f);
 	if (m->n_processes == 0) {
-		fputs("No process has used a pipe yet since pipewatchd looks.\n", o->f);
+		verb_print_nobody(o, m);
 		return output_flush(o, f);
 	}
 	r = print_processes(m, limit, o, f);
@@ -138,7 +137,7 @@ int list_run(const struct options *options, struct output *o, struct failure *f)
 	if (some_exited(m, limit))
 		fputs("* has ended\n", o->f);
 	verb_print_rest(o, limit, m->n_processes, m->omitted);
-	verb_print_estimated(o, m);
+	verb_print_caveats(o, m, &m->host);
 	return output_flush(o, f);
 }
 
@@ -155,13 +154,13 @@ int groups_run(const struct options *options, struct output *o, struct failure *
 	if (options->json)
 		return print_json(m, "groups", m->groups, m->n_groups, limit, 0, o, f);
 	if (m->n_groups == 0) {
-		fputs("No unit has used a pipe yet since pipewatchd looks.\n", o->f);
+		verb_print_nobody(o, m);
 		return output_flush(o, f);
 	}
 	r = print_groups(m, limit, o, f);
 	if (r != 0)
 		return r;
 	verb_print_rest(o, limit, m->n_groups, 0);
-	verb_print_estimated(o, m);
+	verb_print_caveats(o, m, &m->host);
 	return output_flush(o, f);
 }

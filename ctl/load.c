@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Of messages that fit into a pipe of 16 pages; 640 would. */
 #define FILL	   500

@@ -6,8 +6,8 @@
 #include <locale.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 static void complain(const char *message, bool utf8)

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 struct reader {

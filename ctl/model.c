@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "pipewatch/util.h"
 #include "row.h"
 #include "text.h"
-#include "util.h"
 
 const char *const model_pipe_names[MODEL_PIPES] = { "anonymous", "fifo" };
 const char *const model_kind_names[MODEL_KINDS] = { "atime", "cmtime", "fsnotify" };
@@ -82,6 +82,14 @@ static struct count get_count(struct json_object *object, const char *key)
 	return (struct count){ true, json_object_get_uint64(value) };
 }
 
+/* 0 where there is none, or none that can be. */
+static uint32_t get_pid(struct json_object *object)
+{
+	uint64_t pid = get_count(object, "pid").value;
+
+	return pid <= UINT32_MAX ? (uint32_t)pid : 0;
+}
+
 static struct amount get_amount(struct json_object *object, const char *key)
 {
 	struct json_object *value = get(object, key, json_type_double);
@@ -126,7 +134,7 @@ static void read_row(struct reader *r, struct json_object *object, struct model_
 	struct json_object *sampled = get(object, "sampled_cpu_seconds", json_type_object);
 
 	row->json = object;
-	row->pid = (uint32_t)get_count(object, "pid").value;
+	row->pid = get_pid(object);
 	row->start_time_usec = get_count(object, "start_time_usec").value;
 	row->processes = get_count(object, "processes").value;
 	row->comm = get_string(r, object, "comm");
@@ -153,9 +161,13 @@ static struct model_row *read_rows(struct reader *r, const char *key, size_t *re
 		r->no_memory = true;
 		return NULL;
 	}
-	for (size_t i = 0; i < n; i++)
-		read_row(r, json_object_array_get_idx(array, i), &rows[i]);
-	*ret_n = n;
+	/* What is not an object is no row. */
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *row = json_object_array_get_idx(array, i);
+
+		if (json_object_is_type(row, json_type_object))
+			read_row(r, row, &rows[(*ret_n)++]);
+	}
 	return rows;
 }
 
@@ -291,13 +303,14 @@ static void read_watchers(struct reader *r)
 	for (size_t i = 0; i < n; i++) {
 		struct json_object *watcher = json_object_array_get_idx(array, i);
 
-		m->watchers[i] = (struct model_watcher){
-			.pid = (uint32_t)get_count(watcher, "pid").value,
+		if (!json_object_is_type(watcher, json_type_object))
+			continue;
+		m->watchers[m->n_watchers++] = (struct model_watcher){
+			.pid = get_pid(watcher),
 			.comm = get_string(r, watcher, "comm"),
 			.watches = get_count(watcher, "watches").value,
 		};
 	}
-	m->n_watchers = n;
 }
 
 /* Everybody's: what the totals do not say, the groups sum up to. */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 enum key {
 	KEY_JSON = 'j',
@@ -25,12 +25,14 @@ enum key {
 
 static const struct argp_option option_list[] = {
 	{ "json", KEY_JSON, NULL, 0, "Print JSON", 0 },
-	{ "bus", KEY_BUS, "system|session|ADDRESS", 0, "The bus that pipewatchd is on", 0 },
-	{ "limit", KEY_LIMIT, "N", 0, "At most N rows; 0: all (default: 20; all with --json)", 0 },
+	{ "bus", KEY_BUS, "system|session|ADDRESS", 0,
+	  "The bus that pipewatchd is on (default: system)", 0 },
+	{ "limit", KEY_LIMIT, "N", 0, "At most N rows; 0: all (default: about 20; all with --json)",
+	  0 },
 	{ "groups", KEY_GROUPS, NULL, 0, "top: by unit and program, not by process", 0 },
 	{ "count", KEY_COUNT, "N", 0, "top: stop after N rounds", 0 },
 	{ "delay", KEY_DELAY, "SECONDS", 0, "top: time between rounds (default: 2)", 0 },
-	{ "seconds", KEY_SECONDS, "SECONDS", 0, "bench: time in all (default: 5)", 0 },
+	{ "seconds", KEY_SECONDS, "SECONDS", 0, "bench: total time (default: 5)", 0 },
 	{ "version", KEY_VERSION, NULL, 0, "Print the version and exit", -1 },
 	{ "help", KEY_HELP, NULL, 0, "Print this help and exit", -1 },
 	{ "usage", KEY_USAGE, NULL, 0, "Print a short usage message and exit", -1 },
@@ -93,7 +95,7 @@ static error_t refuse(struct argp_state *state, const char *option, const char *
 {
 	char safe[100];
 
-	argp_error(state, "%s %s is not allowed; allowed is %s", option,
+	argp_error(state, "%s %s is not valid; expected %s", option,
 		   rendered(value, safe, sizeof(safe)), allowed);
 	return EINVAL;
 }
@@ -111,14 +113,14 @@ static error_t parse_argument(struct argp_state *state, const char *argument)
 		if (o->verb != VERB_NONE)
 			return 0;
 		argp_error(state,
-			   "there is no verb \"%s\"; there are status, top, list, show, groups, "
+			   "unknown verb \"%s\"; the verbs are status, top, list, show, groups, "
 			   "remedies, check, bench and metrics",
 			   rendered(argument, safe, sizeof(safe)));
 		return EINVAL;
 	}
 	if (o->verb == VERB_SHOW && !p->pid_given) {
 		if (parse_number(argument, 1, &o->pid) < 0)
-			return refuse(state, "show", argument, "the number of a process");
+			return refuse(state, "show", argument, "a PID");
 		p->pid_given = true;
 		return 0;
 	}
@@ -134,13 +136,13 @@ static error_t parse_end(struct argp_state *state)
 	if (p->done)
 		return 0;
 	if (o->verb == VERB_NONE)
-		argp_error(state, "which verb? \"pipewatchctl status\" is a good beginning");
+		argp_error(state, "a verb is missing; try \"pipewatchctl status\"");
 	else if (o->verb == VERB_SHOW && !p->pid_given)
-		argp_error(state, "show which process? \"pipewatchctl list\" has their numbers");
+		argp_error(state, "show needs a PID; \"pipewatchctl list\" has them");
 	else if (p->top_option && o->verb != VERB_TOP)
-		argp_error(state, "%s belongs to top alone", p->top_option);
+		argp_error(state, "%s is for top only", p->top_option);
 	else if (p->seconds_given && o->verb != VERB_BENCH)
-		argp_error(state, "--seconds belongs to bench alone");
+		argp_error(state, "--seconds is for bench only");
 	else
 		return 0;
 	return EINVAL;
@@ -181,7 +183,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_COUNT:
 		p->top_option = "--count";
 		return parse_number(argument, 1, &o->count) < 0
-			       ? refuse(state, "--count", argument, "a number of rounds from 1 on")
+			       ? refuse(state, "--count", argument,
+					"a number of rounds, at least 1")
 			       : 0;
 	case KEY_DELAY:
 		p->top_option = "--delay";
@@ -210,16 +213,16 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 		.args_doc = "VERB [PID]",
 		.doc = "Shows what metadata updates of pipes cost on this machine, who pays, and what "
 		       "would help.\n\n"
-		       "  status     the verdict, whether it is worth caring, and how it is measured\n"
+		       "  status     the verdict, whether it matters, and how it is measured\n"
 		       "  top        who pays now, live\n"
-		       "  list       processes by cost, since pipewatchd has counted\n"
+		       "  list       processes by cost since pipewatchd started\n"
 		       "  groups     the same by unit and program\n"
 		       "  show PID   one process, and who is at the other ends of its pipes\n"
-		       "  remedies   what each remedy would save\n"
-		       "  metrics    the Prometheus text\n"
+		       "  remedies   what each remedy would have saved\n"
+		       "  metrics    what pipewatchd serves to Prometheus\n"
 		       "  check      what can be measured here; needs no running pipewatchd\n"
 		       "  bench      how fast pipes are here; needs no pipewatchd\n"
-		       "\vExit status: 0 done, 64 wrong usage, 69 no pipewatchd, or not measured, "
+		       "\vExit status: 0 success, 64 wrong usage, 69 no pipewatchd or not measured, "
 		       "70 internal error, 71 system error, 77 not permitted.",
 	};
 	struct parse p = { .options = { .bus = "system",

@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <json-c/json.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
+
+#define WIDTH_MAX 100
 
 void output_measure(struct output *o)
 {
@@ -45,6 +49,23 @@ const char *output_paint(const struct output *o, enum paint paint)
 	return o->colour ? sequences[paint] : "";
 }
 
+unsigned int output_say(const struct output *o, const char *first, const char *rest,
+			const char *format, ...)
+{
+	_cleanup_(freep) char *text = NULL;
+	va_list arguments;
+	int r;
+
+	va_start(arguments, format);
+	r = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (r < 0)
+		text = NULL;
+	/* Without memory the sentence is missed, which is seen. */
+	return text_wrap(o->f, o->width < WIDTH_MAX ? o->width : WIDTH_MAX, first, rest,
+			 text ? text : "(out of memory)");
+}
+
 enum paint output_state_paint(const char *state)
 {
 	return !strcmp(state, "paid")	   ? PAINT_BAD
@@ -71,8 +92,13 @@ int output_json(const struct output *o, struct json_object *json, bool line, str
 
 int output_flush(const struct output *o, struct failure *f)
 {
+	const bool failed = ferror(o->f);
+
 	errno = 0;
-	if (fflush(o->f) == 0 && !ferror(o->f))
+	/* A stream does not keep the reason why it failed; the next character meets it again. */
+	if (failed)
+		fputc('\n', o->f);
+	if (fflush(o->f) == 0 && !failed)
 		return 0;
 	return failure_os(f, "Writing the output failed", errno ? errno : EIO);
 }

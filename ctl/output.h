@@ -32,6 +32,13 @@ void output_measure(struct output *o);
 /* The escape sequence that begins a colour, and ends it (PAINT_NONE); "" without colours. */
 const char *output_paint(const struct output *o, enum paint paint);
 
+/*
+ * Writes what printf() would in lines no wider than the terminal, and than people like to read; the
+ * first behind @first and others behind @rest. Returns the number of lines.
+ */
+__attribute__((format(printf, 4, 5))) unsigned int
+output_say(const struct output *o, const char *first, const char *rest, const char *format, ...);
+
 /* How the word "paid", "removed" or "unknown" is painted. */
 enum paint output_state_paint(const char *state);
 

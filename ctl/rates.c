@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "row.h"
-#include "util.h"
 
 /* By what one and the same process or group is found again. */
 static int compare_identity(const void *a, const void *b)
@@ -53,11 +53,11 @@ int rates_make(const struct model *after, const struct model *before, bool group
 	size_t n_before = 0;
 	struct rates r = {};
 
-	if (before && before->start_time_usec != after->start_time_usec)
+	/* The daemon has been started anew, or its clock been set back. */
+	if (before && (before->start_time_usec != after->start_time_usec ||
+		       after->now_usec <= before->now_usec))
 		before = NULL;
 	if (before) {
-		if (after->now_usec <= before->now_usec)
-			return -EAGAIN;
 		r.seconds = (double)(after->now_usec - before->now_usec) / 1e6;
 		r.host = row_difference(&after->host, &before->host);
 		n_before = groups ? before->n_groups : before->n_processes;
@@ -136,7 +136,7 @@ struct amount rates_share(const struct rates *r, const struct model_row *row)
 	const struct amount cost = row_cost(row);
 
 	/* Since the start, the daemon knows better what is of the same time. */
-	if (r->since_start)
+	if (r->since_start && cost.known)
 		return row->cpu_share;
 	if (!cost.known || !row->cpu_seconds.known || row->cpu_seconds.value <= 0)
 		return (struct amount){};

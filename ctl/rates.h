@@ -18,9 +18,9 @@ struct rates {
 };
 
 /*
- * @before may be NULL, and is of no use when it is of a daemon that has been started anew since.
- * Strings stay those of @after. Returns 0; -EAGAIN when no time has passed between the two;
- * -ENOMEM.
+ * @before may be NULL, and is of no use when the daemon has been started anew since, or its clock
+ * been set back: then it is the time since the start. Strings stay those of @after. Returns 0;
+ * -EAGAIN when no time has passed since then; -ENOMEM.
  */
 int rates_make(const struct model *after, const struct model *before, bool groups,
 	       struct rates *ret);

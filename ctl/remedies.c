@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "row.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 #define USUAL_ROWS 8
@@ -134,7 +134,7 @@ static int print_table(const struct options *options, const struct model *m,
 		       const struct output *o, struct failure *f)
 {
 	static const struct table_column columns[] = {
-		{ "WHO", TABLE_LEFT },	   { "PROGRAM", TABLE_LEFT },  { "UNIT", TABLE_LEFT },
+		{ "WHO", TABLE_FIXED },	   { "PROGRAM", TABLE_LEFT },  { "UNIT", TABLE_FIRST },
 		{ "KERNEL", TABLE_RIGHT }, { "NOATIME", TABLE_RIGHT }, { "UNWATCH", TABLE_RIGHT },
 		{ "BATCH", TABLE_RIGHT },
 	};
@@ -162,28 +162,22 @@ static int print_table(const struct options *options, const struct model *m,
 
 static void explain(const struct model *m, const struct output *o)
 {
-	char time[TEXT_NUMBER_MAX], text[640];
-	unsigned int width = o->width < 100 ? o->width : 100;
+	char time[TEXT_NUMBER_MAX];
 
-	snprintf(text, sizeof(text),
-		 "CPU time that each remedy would have saved by the second, on average over the %s "
-		 "since pipewatchd started. Remedies overlap: they do not add up.",
-		 text_duration(m->seconds, time));
-	text_wrap(o->f, width, "", "", text);
-	for (int i = 0; i < MODEL_REMEDIES; i++) {
-		snprintf(text, sizeof(text), "%s: %s%s", model_remedy_names[i], row_remedy_text(i),
-			 m->host.savings[i].known
-				 ? "."
-				 : "; what it saves is nothing here, or not known.");
-		text_wrap(o->f, width, "  ", "    ", text);
-	}
-	for (size_t i = 0; i < m->n_watchers; i++) {
-		snprintf(text, sizeof(text), "%.200s (pid %" PRIu32 ") watches %" PRIu64 " pipe%s.",
-			 m->watchers[i].comm, m->watchers[i].pid, m->watchers[i].watches,
-			 m->watchers[i].watches == 1 ? "" : "s");
-		text_wrap(o->f, width, "  ", "    ", text);
-	}
-	verb_print_estimated(o, m);
+	output_say(o, "", "",
+		   "CPU time per second that each remedy would have saved, on average over the %s "
+		   "since pipewatchd started. Remedies overlap: do not add them up.",
+		   text_duration(m->seconds, time));
+	for (int i = 0; i < MODEL_REMEDIES; i++)
+		output_say(o, "  ", "    ", "%s: %s%s", model_remedy_names[i], row_remedy_text(i),
+			   m->host.savings[i].known
+				   ? "."
+				   : "; it would save nothing here, or that is not known.");
+	for (size_t i = 0; i < m->n_watchers; i++)
+		output_say(o, "  ", "    ", "%s (pid %" PRIu32 ") watches %" PRIu64 " pipe%s.",
+			   m->watchers[i].comm, m->watchers[i].pid, m->watchers[i].watches,
+			   m->watchers[i].watches == 1 ? "" : "s");
+	verb_print_caveats(o, m, &m->host);
 }
 
 int remedies_run(const struct options *options, struct output *o, struct failure *f)
@@ -198,9 +192,9 @@ int remedies_run(const struct options *options, struct output *o, struct failure
 	if (!m->remedies_known)
 		return failure_set(
 			f, PIPEWATCH_EXIT_UNAVAILABLE,
-			"The pipewatchd that runs is %s, which does not tell what remedies "
-			"would save. Upgrade it, or restart it if that is done (sudo "
-			"systemctl restart pipewatchd).",
+			"The running pipewatchd is %s, which does not report what remedies would "
+			"save. If a newer one is installed, restart it (sudo systemctl restart "
+			"pipewatchd); otherwise upgrade it.",
 			m->version);
 	if (select_rows(m->groups, m->n_groups, &groups) < 0 ||
 	    select_rows(m->processes, m->n_processes, &processes) < 0)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "row.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static void add_count(struct count *sum, struct count add)
 {
 	sum->known = sum->known || add.known;
@@ -143,6 +146,14 @@ struct amount row_bytes_per_operation(const struct model_row *row)
 	return quotient(read_bytes(row) + written_bytes(row), row_operations(row));
 }
 
+bool row_kind_uncharged(const struct model_row *row, int kind)
+{
+	for (int p = 0; p < MODEL_PIPES; p++)
+		if (row->pipes[p].updates[kind].value > 0 && !row->pipes[p].cost[kind].known)
+			return true;
+	return false;
+}
+
 struct amount row_cost(const struct model_row *row)
 {
 	struct amount sum = {};
@@ -150,7 +161,23 @@ struct amount row_cost(const struct model_row *row)
 	for (int p = 0; p < MODEL_PIPES; p++)
 		for (int k = 0; k < MODEL_KINDS; k++)
 			add_amount(&sum, row->pipes[p].cost[k]);
+	for (int k = 0; k < MODEL_KINDS; k++)
+		if (sum.value == 0 && row_kind_uncharged(row, k))
+			return (struct amount){};
 	return sum;
+}
+
+const char *row_uncharged(const struct model_row *row, char ret[ROW_KINDS_MAX])
+{
+	*ret = 0;
+	for (int k = 0; k < MODEL_KINDS; k++) {
+		size_t n = strlen(ret);
+
+		if (row_kind_uncharged(row, k))
+			snprintf(ret + n, ROW_KINDS_MAX - n, "%s%s", n > 0 ? " and " : "",
+				 model_kind_names[k]);
+	}
+	return *ret ? ret : NULL;
 }
 
 int row_best_remedy(const struct model_row *row)

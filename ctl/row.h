@@ -21,7 +21,19 @@ struct count row_updates(const struct model_row *row);
 struct amount row_bytes_per_read(const struct model_row *row);
 struct amount row_bytes_per_write(const struct model_row *row);
 struct amount row_bytes_per_operation(const struct model_row *row);
+
+/*
+ * What all its updates cost, as far as that is known. Not known where none of them has a cost, also
+ * where others, that were never made, would have one.
+ */
 struct amount row_cost(const struct model_row *row);
+
+/* Were updates of @kind made that have no cost yet? */
+bool row_kind_uncharged(const struct model_row *row, int kind);
+
+/* All such kinds: "atime and cmtime"; NULL where there are none. */
+#define ROW_KINDS_MAX 32
+const char *row_uncharged(const struct model_row *row, char ret[ROW_KINDS_MAX]);
 
 /* The remedy that saves most, or -1 where none is known to save anything. */
 int row_best_remedy(const struct model_row *row);

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Alternate screen, no cursor, no wrapping of lines that are too long. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[H\033[2J"
@@ -35,7 +35,13 @@ static void write_all(const struct screen *s, const char *text, size_t n)
 	while (n > 0) {
 		ssize_t written = write(fd, text, n);
 
-		if (written < 0 && (errno == EINTR || errno == EAGAIN))
+		if (written < 0 && errno == EAGAIN) {
+			struct pollfd ready = { .fd = fd, .events = POLLOUT };
+
+			poll(&ready, 1, -1);
+			continue;
+		}
+		if (written < 0 && errno == EINTR)
 			continue;
 		/* A terminal that is gone says so by a signal. */
 		if (written <= 0)

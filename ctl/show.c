@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "holders.h"
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "row.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 /* Lines about pipe ends, unless --limit says otherwise. */
@@ -43,17 +43,24 @@ static int find(const struct model *m, uint32_t pid, const struct model_row **re
 	if (access(path, F_OK) < 0)
 		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
 				   "There is no process %" PRIu32
-				   ". One that has ended stays in the "
-				   "list for a minute; what it did stays in its group "
-				   "(\"pipewatchctl groups\").",
+				   ". One that has ended is listed for another minute; what it did "
+				   "stays in its group (\"pipewatchctl groups\").",
+				   pid);
+	if (!m->counting)
+		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
+				   "Nothing is known of process %" PRIu32
+				   ": operations are not counted, and sampling has not found it in "
+				   "one since pipewatchd started.",
 				   pid);
 	if (m->omitted > 0)
 		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
 				   "Process %" PRIu32 " is not among the %zu processes that "
-				   "pipewatchd lists, or has not used a pipe since it looks.",
+				   "pipewatchd lists, or has not used a pipe since pipewatchd "
+				   "started.",
 				   pid, m->n_processes);
 	return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
-			   "Process %" PRIu32 " has not used a pipe since pipewatchd looks.", pid);
+			   "Process %" PRIu32 " has not used a pipe since pipewatchd started.",
+			   pid);
 }
 
 static void add_side(struct table *t, const char *pipe, const char *side, struct count operations,
@@ -77,8 +84,8 @@ static void add_side(struct table *t, const char *pipe, const char *side, struct
 static int print_sides(const struct view *v, struct failure *f)
 {
 	static const struct table_column columns[] = {
-		{ "PIPES", TABLE_LEFT },    { "SIDE", TABLE_LEFT },  { "OPERATIONS", TABLE_RIGHT },
-		{ "BYTES", TABLE_RIGHT },   { "B/OP", TABLE_RIGHT }, { "KIND", TABLE_LEFT },
+		{ "PIPES", TABLE_FIXED },   { "SIDE", TABLE_FIXED }, { "OPERATIONS", TABLE_RIGHT },
+		{ "BYTES", TABLE_RIGHT },   { "B/OP", TABLE_RIGHT }, { "KIND", TABLE_FIXED },
 		{ "UPDATES", TABLE_RIGHT }, { "CPU", TABLE_RIGHT },
 	};
 	_cleanup_(table_freep) struct table *t = table_new(v->o, columns, ARRAY_SIZE(columns));
@@ -111,18 +118,19 @@ static void print_cost(const struct view *v)
 	char a[TEXT_NUMBER_MAX], b[TEXT_NUMBER_MAX], c[TEXT_NUMBER_MAX];
 
 	if (!cost.known)
-		fputs("What its updates cost is not known.\n", o->f);
+		output_say(o, "", "", "What its updates cost is not known.");
 	else if (row->cpu_share.known && row->cpu_seconds.known)
-		fprintf(o->f,
-			"Its updates took %s of CPU time: %s of its own, which was %s while it was "
-			"watched.\n",
-			text_seconds(cost.value, a), text_ratio(row->cpu_share.value, b),
-			text_seconds(row->cpu_seconds.value, c));
+		output_say(o, "", "",
+			   "Its updates took %s of CPU time: %s of the %s that it used while it "
+			   "was watched.",
+			   text_seconds(cost.value, a), text_ratio(row->cpu_share.value, b),
+			   text_seconds(row->cpu_seconds.value, c));
 	else
-		fprintf(o->f, "Its updates took %s of CPU time.\n", text_seconds(cost.value, a));
+		output_say(o, "", "", "Its updates took %s of CPU time.",
+			   text_seconds(cost.value, a));
 	if (row->pipe_cpu_seconds.known)
-		fprintf(o->f, "All its pipe operations took %s, by sampling.\n",
-			text_seconds(row->pipe_cpu_seconds.value, a));
+		output_say(o, "", "", "All its pipe operations took %s, by sampling.",
+			   text_seconds(row->pipe_cpu_seconds.value, a));
 }
 
 static void print_remedy(const struct view *v)
@@ -132,20 +140,20 @@ static void print_remedy(const struct view *v)
 	char text[TEXT_NUMBER_MAX];
 
 	if (!v->m->remedies_known) {
-		fprintf(v->o->f, "pipewatchd %s does not tell what remedies would save.\n",
-			v->m->version);
+		output_say(v->o, "", "", "pipewatchd %s does not report what remedies would save.",
+			   v->m->version);
 		return;
 	}
 	if (best < 0) {
-		fputs("No remedy is known to save it anything.\n", v->o->f);
+		output_say(v->o, "", "", "No remedy is known to save it anything.");
 		return;
 	}
-	fprintf(v->o->f, "What would help most is %s: %s less.\n", row_remedy_text(best),
-		text_seconds(savings[best].value, text));
+	output_say(v->o, "", "", "Most would be saved by %s: %s.", row_remedy_text(best),
+		   text_seconds(savings[best].value, text));
 	for (int i = 0; i < MODEL_REMEDIES; i++)
 		if (i != best && savings[i].known && savings[i].value > 0)
-			fprintf(v->o->f, "  %s: %s less.\n", row_remedy_text(i),
-				text_seconds(savings[i].value, text));
+			output_say(v->o, "  ", "    ", "%s: %s.", row_remedy_text(i),
+				   text_seconds(savings[i].value, text));
 }
 
 static const char *ends(const struct holder *h)
@@ -158,10 +166,10 @@ static const char *ends(const struct holder *h)
 static int print_holder_table(const struct view *v, struct failure *f)
 {
 	static const struct table_column columns[] = {
-		{ "PIPE", TABLE_LEFT },
+		{ "PIPE", TABLE_FIXED },
 		{ "PID", TABLE_RIGHT },
 		{ "PROGRAM", TABLE_LEFT },
-		{ "END", TABLE_LEFT },
+		{ "END", TABLE_FIXED },
 	};
 	_cleanup_(table_freep) struct table *t = table_new(v->o, columns, ARRAY_SIZE(columns));
 	const struct holders *h = &v->holders;
@@ -195,38 +203,40 @@ static int print_holder_table(const struct view *v, struct failure *f)
 static int print_holders(const struct view *v, struct failure *f)
 {
 	const struct holders *h = &v->holders;
-	FILE *out = v->o->f;
+	const struct output *o = v->o;
 	int r = 0;
 
 	if (v->row->exited) {
-		fputs("It has ended, and holds no pipes.\n", out);
+		output_say(o, "", "", "It has ended and holds no pipes.");
 		return 0;
 	}
 	switch (-v->holders_error) {
 	case 0: break;
 	case ENOENT:
-	case ESRCH: fputs("It has just ended, and holds no pipes.\n", out); return 0;
+	case ESRCH: output_say(o, "", "", "It has just ended and holds no pipes."); return 0;
 	case EACCES:
 	case EPERM:
-		fputs("Its open files cannot be seen by this user: sudo shows who is at the other "
-		      "ends of its pipes.\n",
-		      out);
+		output_say(o, "", "",
+			   "Its open files cannot be seen by this user: use sudo to see who is at "
+			   "the other ends of its pipes.");
 		return 0;
 	default:
-		fprintf(out, "Its open files cannot be read: %s.\n", strerror(-v->holders_error));
+		output_say(o, "", "", "Its open files cannot be read: %s.",
+			   strerror(-v->holders_error));
 		return 0;
 	}
 	if (h->n == 0)
-		fputs("It has no pipe open now.\n", out);
+		output_say(o, "", "", "It has no pipe open now.");
 	else
 		r = print_holder_table(v, f);
 	if (h->n > 0 && h->unreadable > 0)
-		fprintf(out,
-			"The open files of %zu other processes cannot be seen by this user; sudo "
-			"shows them.\n",
-			h->unreadable);
+		output_say(o, "", "",
+			   "The open files of %zu other processes cannot be seen by this user: use "
+			   "sudo to see them.",
+			   h->unreadable);
 	if (h->cut)
-		fputs("Not all processes were looked at: there are too many of them.\n", out);
+		output_say(o, "", "",
+			   "Not all processes were looked at: there are too many of them.");
 	return r;
 }
 
@@ -243,7 +253,7 @@ static int print_text(const struct view *v, struct failure *f)
 		return r;
 	print_cost(v);
 	print_remedy(v);
-	verb_print_estimated(v->o, v->m);
+	verb_print_caveats(v->o, v->m, v->row);
 	fputc('\n', out);
 	r = print_holders(v, f);
 	return r != 0 ? r : output_flush(v->o, f);
@@ -255,7 +265,7 @@ static int print_json(const struct view *v, struct failure *f)
 	int best = row_best_remedy(v->row);
 	struct json_object *array;
 
-	tree_amount(&j, j.root, "metadata_cpu_seconds", row_cost(v->row));
+	verb_add_cost(&j, j.root, v->row);
 	if (best >= 0)
 		tree_string(&j, j.root, "best_remedy", model_remedy_names[best]);
 	tree_bool(&j, j.root, "estimated", v->m->estimated);

@@ -1,48 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The verdict, whether it is worth caring, and how it is measured: one screen, in sentences. */
+/* The verdict, whether it matters, and how it is measured: one screen, in sentences. */
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "gaps.h"
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "row.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 /* Shares of one CPU from which on it is a little, or a lot. */
 #define A_LITTLE 0.001
 #define A_LOT	 0.01
 
-/* Lines are not wider than people like to read. */
-#define WIDTH_MAX 100
+/* Bytes of a state, of which none has so many. */
+#define STATE_MAX 100
 
 struct view {
 	const struct model *m;
 	const struct output *o;
-	unsigned int width;
 	unsigned int lines; /* so far */
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct view *v, const char *format, ...)
-{
-	char text[4096];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	v->lines += text_wrap(v->o->f, v->width, "  ", "  ", text);
-}
+#define say(v, ...) ((v)->lines += output_say((v)->o, "  ", "  ", __VA_ARGS__))
 
 static void head(struct view *v, const char *text)
 {
-	fprintf(v->o->f, "%s%s%s\n", output_paint(v->o, PAINT_HEAD), text,
-		output_paint(v->o, PAINT_NONE));
-	v->lines++;
+	v->lines += output_say(v->o, output_paint(v->o, PAINT_HEAD), "", "%s%s", text,
+			       output_paint(v->o, PAINT_NONE));
 }
 
 static bool is_state(const struct model *m, int pipe, int kind, const char *state)
@@ -80,14 +70,14 @@ static void say_verdict_of(struct view *v, int pipe)
 		const struct model_cost *cost = &m->costs[pipe][k];
 		const char *state = m->paths[pipe][k].state;
 
-		append(text, sizeof(text), "%s%s is %s%s%s", k > 0 ? ", " : "", model_kind_names[k],
-		       output_paint(v->o, output_state_paint(state)), state,
-		       output_paint(v->o, PAINT_NONE));
+		append(text, sizeof(text), "%s%s is %s%.*s%s", k > 0 ? ", " : "",
+		       model_kind_names[k], output_paint(v->o, output_state_paint(state)),
+		       text_fit(state, STATE_MAX), state, output_paint(v->o, PAINT_NONE));
 		if (is_state(m, pipe, k, "paid") && cost->seconds.known)
 			append(text, sizeof(text), " (%s each)",
 			       text_seconds(cost->seconds.value, number));
 	}
-	say(v, "For %s: %s.", pipe == MODEL_ANONYMOUS ? "anonymous pipes" : "FIFOs", text);
+	say(v, "On %s: %s.", pipe == MODEL_ANONYMOUS ? "anonymous pipes" : "FIFOs", text);
 }
 
 static void say_verdict(struct view *v)
@@ -96,14 +86,14 @@ static void say_verdict(struct view *v)
 
 	head(v, "Does this kernel pay for metadata updates of pipes?");
 	if (all_times(m, "removed"))
-		say(v, "No: it updates no times of pipes.");
+		say(v, "No: it does not update the timestamps of pipes.");
 	else if (all_times(m, "paid"))
-		say(v, "Yes: it updates times at each read and write, and nobody looks at them.");
+		say(v, "Yes: each read and write updates timestamps that nobody looks at.");
 	else if (is_state(m, MODEL_ANONYMOUS, MODEL_ATIME, "removed") &&
 		 is_state(m, MODEL_ANONYMOUS, MODEL_CMTIME, "removed"))
-		say(v, "Not for anonymous pipes, which are nearly all that there are.");
+		say(v, "Not for anonymous pipes, and nearly all pipes are anonymous.");
 	else
-		say(v, "In part.");
+		say(v, "In part:");
 	for (int p = 0; p < MODEL_PIPES; p++)
 		say_verdict_of(v, p);
 }
@@ -131,7 +121,7 @@ static void say_payer(struct view *v, double cost)
 	if (payer->cpu_share.known)
 		snprintf(own, sizeof(own), ", and %s of its own CPU time",
 			 text_ratio(payer->cpu_share.value, share));
-	say(v, "%s has paid most: %s, %s of the whole%s.", verb_name(payer, name),
+	say(v, "%s has paid most: %s, %s of the total%s.", verb_name(payer, name),
 	    text_seconds(paid.value, seconds),
 	    text_ratio(paid.value < cost ? paid.value / cost : 1, of), own);
 }
@@ -143,15 +133,15 @@ static void say_remedy(struct view *v)
 	char seconds[TEXT_NUMBER_MAX], ratio[TEXT_NUMBER_MAX];
 
 	if (!m->remedies_known)
-		say(v, "pipewatchd %s does not tell what remedies would save.", m->version);
+		say(v, "pipewatchd %s does not report what remedies would save.", m->version);
 	else if (best < 0)
 		say(v, "No remedy is known to save anything.");
 	else if (m->seconds > 0)
-		say(v, "What would help most is %s: %s less, %s of one CPU.", row_remedy_text(best),
+		say(v, "Most would be saved by %s: %s, %s of one CPU.", row_remedy_text(best),
 		    text_seconds(m->host.savings[best].value, seconds),
 		    text_ratio(m->host.savings[best].value / m->seconds, ratio));
 	else
-		say(v, "What would help most is %s: %s less.", row_remedy_text(best),
+		say(v, "Most would be saved by %s: %s.", row_remedy_text(best),
 		    text_seconds(m->host.savings[best].value, seconds));
 }
 
@@ -160,13 +150,16 @@ static void say_worth(struct view *v)
 	const struct model *m = v->m;
 	const struct amount cost = row_cost(&m->host), pipes = m->host.pipe_cpu_seconds;
 	char seconds[TEXT_NUMBER_MAX], ratio[TEXT_NUMBER_MAX], time[TEXT_NUMBER_MAX],
-		share[TEXT_NUMBER_MAX], of_pipes[128] = "";
+		share[TEXT_NUMBER_MAX], of_pipes[128] = "", kinds[ROW_KINDS_MAX];
 	double rate;
 
-	head(v, "Is it worth caring?");
+	head(v, "Does it matter?");
+	if (!m->listed || (!cost.known && !m->counting)) {
+		say(v, "That is not known: what processes do is not counted.");
+		return;
+	}
 	if (!cost.known || m->seconds <= 0) {
-		say(v, m->listed ? "That is not known yet: no update has been given a cost so far."
-				 : "That is not known: what processes do is not counted here.");
+		say(v, "That is not known yet: what an update costs has still to be measured.");
 		return;
 	}
 	rate = cost.value / m->seconds;
@@ -180,6 +173,8 @@ static void say_worth(struct view *v)
 			       : "Hardly",
 	    text_seconds(cost.value, seconds), text_duration(m->seconds, time),
 	    text_ratio(rate, ratio), of_pipes);
+	if (row_uncharged(&m->host, kinds))
+		say(v, "That excludes %s, the cost of which is not known.", kinds);
 	if (cost.value > 0) {
 		say_payer(v, cost.value);
 		say_remedy(v);
@@ -193,13 +188,17 @@ static void say_own_cost(struct view *v)
 	const char *comma = "";
 	double sum = 0;
 
-	if (m->overhead.known)
-		say(v, "Watching costs %s; the budget is %s of the time spent in pipe operations.",
-		    text_ratio(m->overhead.value, number),
-		    m->budget.known ? text_ratio(m->budget.value, allowed) : "what");
+	if (m->overhead.known && m->budget.known)
+		say(v,
+		    "Watching costs %s of the time in pipe operations or, if more, of a tenth of "
+		    "all CPU time; the budget is %s.",
+		    text_ratio(m->overhead.value, number), text_ratio(m->budget.value, allowed));
+	else if (m->overhead.known)
+		say(v, "Watching costs %s; pipewatchd does not report its budget.",
+		    text_ratio(m->overhead.value, number));
 	else
 		say(v, "What watching costs is not known: %s",
-		    *m->overhead_reason ? m->overhead_reason : "pipewatchd does not tell.");
+		    *m->overhead_reason ? m->overhead_reason : "pipewatchd does not say why.");
 	for (int i = 0; i < MODEL_PARTS; i++) {
 		static const char *const names[MODEL_PARTS] = { "counting", "bursts", "sampling",
 								"daemon" };
@@ -212,7 +211,7 @@ static void say_own_cost(struct view *v)
 		comma = ", ";
 	}
 	if (*text)
-		say(v, "That is %s so far: %s.", text_seconds(sum, number), text);
+		say(v, "So far it has taken %s of CPU time: %s.", text_seconds(sum, number), text);
 }
 
 /* Is @reason part of why the daemon is not well, which has been told? */
@@ -224,18 +223,19 @@ static bool said(const struct model *m, const char *reason)
 static void say_mode(struct view *v)
 {
 	const struct model *m = v->m;
+	const bool known = *m->mode_reason && !said(m, m->mode_reason);
 	char coverage[TEXT_NUMBER_MAX], number[TEXT_NUMBER_MAX], unseen[128] = "";
 
 	head(v, "How is it measured?");
 	if (strcmp(m->state, "running"))
 		say(v, "pipewatchd is %s: %s", *m->state ? m->state : "in no known state",
 		    m->state_reason);
-	say(v, "The mode is %s (%s is configured)%s%s", *m->mode ? m->mode : "not told",
-	    *m->configured_mode ? m->configured_mode : "nothing",
-	    said(m, m->mode_reason) ? "." : ": ", said(m, m->mode_reason) ? "" : m->mode_reason);
+	say(v, "The mode is %s (configured: %s)%s%s", *m->mode ? m->mode : "not reported",
+	    *m->configured_mode ? m->configured_mode : "not reported", known ? ": " : ".",
+	    known ? m->mode_reason : "");
 	if (m->unseen.known && m->unseen.value > 0)
 		snprintf(unseen, sizeof(unseen),
-			 "; a process that was not seen made fewer than %s operations",
+			 "; a process that was never seen made fewer than %s operations",
 			 text_rate(m->unseen.value, number));
 	if (m->estimated && m->coverage.known)
 		say(v, "Counts are estimates from %s of the time%s.",
@@ -244,23 +244,22 @@ static void say_mode(struct view *v)
 }
 
 /* A reason that stands above already does not take the room of others. */
-static void shorten(const struct model *m, const char *gap, char *ret, size_t size)
+static unsigned int say_gap(const struct model *m, const char *gap, const struct output *o)
 {
 	const char *reason = said(m, m->counting_reason) ? strstr(gap, m->counting_reason) : NULL;
 
-	if (reason)
-		snprintf(ret, size, "%.*sas above.", (int)(reason - gap), gap);
-	else
-		snprintf(ret, size, "%s", gap);
+	return output_say(o, "  ", "    ", "%.*s%s", reason ? (int)(reason - gap) : INT_MAX, gap,
+			  reason ? "as above." : "");
 }
 
-/* As many as there is room for on the screen. */
+/* On a terminal as many as there is room for. */
 static int say_gaps(struct view *v, struct failure *f)
 {
 	_cleanup_(gaps_freep) struct gaps *gaps = gaps_new(v->m);
-	/* Besides the heading, and on a terminal the prompt that comes next. */
-	unsigned int taken = v->lines + 1 + v->o->terminal;
-	unsigned int room = v->o->height > taken ? v->o->height - taken : 0;
+	/* Besides the heading and the prompt that comes next. */
+	unsigned int taken = v->lines + 2;
+	unsigned int height = v->o->terminal ? v->o->height : UINT_MAX;
+	unsigned int room = height > taken ? height - taken : 0;
 	unsigned int used = 0;
 	size_t i, n;
 
@@ -273,15 +272,14 @@ static int say_gaps(struct view *v, struct failure *f)
 	for (i = 0; i < n; i++) {
 		_cleanup_(freep) char *lines = NULL;
 		_cleanup_(fclosep) FILE *memory = NULL;
-		char gap[1024];
+		struct output to = *v->o;
 		unsigned int needs;
 		size_t size;
 
-		memory = open_memstream(&lines, &size);
+		to.f = memory = open_memstream(&lines, &size);
 		if (!memory)
 			return failure_os(f, "Listing what is not measured failed", ENOMEM);
-		shorten(v->m, gaps_get(gaps, i), gap, sizeof(gap));
-		needs = text_wrap(memory, v->width, "  ", "    ", gap);
+		needs = say_gap(v->m, gaps_get(gaps, i), &to);
 		if (fflush(memory) != 0)
 			return failure_os(f, "Listing what is not measured failed", ENOMEM);
 		/* Each but the last leaves a line for how many there are besides. */
@@ -292,8 +290,8 @@ static int say_gaps(struct view *v, struct failure *f)
 	}
 	if (i < n)
 		fprintf(v->o->f,
-			i > 0 ? "  And %zu more: pipewatchctl status --json has all.\n"
-			      : "  %zu figures: pipewatchctl status --json has all.\n",
+			i > 0 ? "  And %zu more: see pipewatchctl status --json.\n"
+			      : "  %zu figures: see pipewatchctl status --json.\n",
 			n - i);
 	return 0;
 }
@@ -308,7 +306,7 @@ static int print_json(const struct model *m, const struct output *o, struct fail
 	struct json_object *array;
 	int best = row_best_remedy(&m->host);
 
-	tree_amount(&j, j.root, "metadata_cpu_seconds", cost);
+	verb_add_cost(&j, j.root, &m->host);
 	if (cost.known && m->seconds > 0)
 		tree_double(&j, j.root, "metadata_cpu_ratio", cost.value / m->seconds);
 	tree_amount(&j, j.root, "pipe_cpu_seconds", m->host.pipe_cpu_seconds);
@@ -327,7 +325,7 @@ static int print_json(const struct model *m, const struct output *o, struct fail
 int status_run(const struct options *options, struct output *o, struct failure *f)
 {
 	_cleanup_(model_freep) struct model *m = NULL;
-	struct view v = { .o = o, .width = o->width < WIDTH_MAX ? o->width : WIDTH_MAX };
+	struct view v = { .o = o };
 	int r;
 
 	r = verb_describe_once(options, o, &m, f);
@@ -336,8 +334,9 @@ int status_run(const struct options *options, struct output *o, struct failure *
 	if (options->json)
 		return print_json(m, o, f);
 	v.m = m;
-	fprintf(o->f, "pipewatchd %s on Linux %s (%s)\n", m->version, m->release, m->machine);
-	v.lines++;
+	v.lines += output_say(o, "", "", "pipewatchd %s on Linux %s (%s)", m->version,
+			      *m->release ? m->release : "of an unknown release",
+			      *m->machine ? m->machine : "unknown machine");
 	say_verdict(&v);
 	say_worth(&v);
 	say_mode(&v);

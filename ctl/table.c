@@ -6,10 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
+#include "text.h"
+
+/* Bytes of a name on a terminal: more than any has that needs no escapes. */
+#define TERMINAL_MAX 20
 
 struct table {
 	const struct output *o;
+	const struct table_column *columns;
 	struct libscols_table *table;
 	struct libscols_line *line;
 	size_t next; /* cell */
@@ -23,6 +28,7 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	if (!t)
 		return NULL;
 	t->o = o;
+	t->columns = columns;
 	t->table = scols_new_table();
 	if (!t->table) {
 		free(t);
@@ -35,9 +41,15 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	/* It may take one column more than it is given. */
 	scols_table_set_termwidth(t->table, o->width > 1 ? o->width - 1 : 1);
 	for (size_t i = 0; i < n; i++) {
+		static const int flags[] = {
+			[TABLE_LEFT] = SCOLS_FL_TRUNC,
+			[TABLE_FIRST] = SCOLS_FL_TRUNC,
+			[TABLE_FIXED] = 0,
+			[TABLE_RIGHT] = SCOLS_FL_RIGHT,
+		};
 		const struct libscols_column *column = scols_table_new_column(
-			t->table, columns[i].name, 0,
-			columns[i].align == TABLE_RIGHT ? SCOLS_FL_RIGHT : SCOLS_FL_TRUNC);
+			t->table, columns[i].name, columns[i].align == TABLE_FIRST ? 0.01 : 0,
+			flags[columns[i].align]);
 
 		if (!column)
 			t->error = -ENOMEM;
@@ -68,11 +80,18 @@ void table_line(struct table *t)
  */
 void table_cell(struct table *t, const char *text)
 {
+	size_t length;
 	char *copy;
 
 	if (t->error)
 		return;
-	copy = strdup(*text ? text : "-");
+	if (!*text)
+		text = "-";
+	length = strlen(text);
+	/* One odd name must not take the room of everything else. */
+	if (t->o->terminal && t->columns[t->next].align == TABLE_LEFT)
+		length = (size_t)text_fit(text, TERMINAL_MAX);
+	copy = strndup(text, length);
 	if (!copy || scols_line_refer_data(t->line, t->next++, copy) < 0) {
 		t->error = -ENOMEM;
 		return;

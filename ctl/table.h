@@ -11,14 +11,15 @@
 
 struct table;
 
-enum table_align { TABLE_LEFT, TABLE_RIGHT };
+/* Where the terminal is too narrow TABLE_LEFT gives way, and TABLE_FIRST before it. */
+enum table_align { TABLE_LEFT, TABLE_FIRST, TABLE_FIXED, TABLE_RIGHT };
 
 struct table_column {
 	const char *name;
 	enum table_align align;
 };
 
-/* A left column gives way where the terminal is too narrow. NULL when out of memory. */
+/* @columns stay the caller's. NULL when out of memory. */
 struct table *table_new(const struct output *o, const struct table_column *columns, size_t n);
 struct table *table_free(struct table *t); /* takes NULL; returns NULL */
 

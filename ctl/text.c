@@ -8,7 +8,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Decodes one character of UTF-8 at @s: its length, or 0 where there is none. */
 static size_t decode(const unsigned char *s, uint32_t *ret_code)
@@ -99,6 +99,16 @@ char *text_safe_new(const char *bytes, bool utf8)
 	if (safe)
 		text_safe(bytes, utf8, safe, size);
 	return safe;
+}
+
+int text_fit(const char *s, size_t max)
+{
+	size_t n = strnlen(s, max);
+
+	/* Inside a character the next byte continues it. */
+	while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	return (int)n;
 }
 
 bool text_locale_utf8(void)
@@ -242,6 +252,11 @@ const char *text_count(uint64_t value, char *ret)
 	}
 	*to = 0;
 	return ret;
+}
+
+const char *text_short_count(uint64_t value, char *ret)
+{
+	return value < 10000000 ? text_count(value, ret) : text_rate((double)value, ret);
 }
 
 /* Three digits, as many of them behind the point as fit. */

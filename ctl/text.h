@@ -34,6 +34,9 @@ bool text_locale_utf8(void);
  */
 void text_write_json(const char *json, FILE *f);
 
+/* How many bytes of @s, at most @max, end with a whole character: a precision for "%.*s". */
+int text_fit(const char *s, size_t max);
+
 /* Several lines as they are, but for what text_safe() would not keep of each. */
 void text_write_lines(const char *lines, bool utf8, FILE *f);
 
@@ -46,10 +49,11 @@ unsigned int text_wrap(FILE *f, unsigned int width, const char *first, const cha
 
 /* Numbers; each fits TEXT_NUMBER_MAX and returns @ret. */
 #define TEXT_NUMBER_MAX 40
-const char *text_count(uint64_t value, char *ret);  /* 1,234,567 */
-const char *text_seconds(double value, char *ret);  /* 1.23 ms */
-const char *text_ratio(double value, char *ret);    /* 1.23 % */
-const char *text_rate(double value, char *ret);	    /* 1.23k: three digits */
-const char *text_duration(double value, char *ret); /* 3 h 5 min */
+const char *text_count(uint64_t value, char *ret);	 /* 1,234,567 */
+const char *text_short_count(uint64_t value, char *ret); /* the same to 9,999,999, then 12.3M */
+const char *text_seconds(double value, char *ret);	 /* 1.23 ms */
+const char *text_ratio(double value, char *ret);	 /* 1.23 % */
+const char *text_rate(double value, char *ret);		 /* 1.23k: three digits */
+const char *text_duration(double value, char *ret);	 /* 3 h 5 min */
 
 #endif

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "pipewatch/util.h"
 #include "tree.h"
 #include "rates.h"
 #include "row.h"
 #include "screen.h"
 #include "table.h"
 #include "text.h"
-#include "util.h"
 #include "verb.h"
 
 #define USUAL_ROWS   20
@@ -53,12 +53,12 @@ static int print_table(const struct top *top, const struct rates *r, size_t limi
 		       const struct output *o, struct failure *f)
 {
 	static const struct table_column processes[] = {
-		{ "PID", TABLE_RIGHT },	  { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_LEFT },
+		{ "PID", TABLE_RIGHT },	  { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_FIRST },
 		{ "OPS/S", TABLE_RIGHT }, { "B/OP", TABLE_RIGHT },   { "UPD/S", TABLE_RIGHT },
 		{ "CPU", TABLE_RIGHT },	  { "SHARE", TABLE_RIGHT },
 	};
 	static const struct table_column groups[] = {
-		{ "LIVE", TABLE_RIGHT },  { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_LEFT },
+		{ "LIVE", TABLE_RIGHT },  { "PROGRAM", TABLE_LEFT }, { "UNIT", TABLE_FIRST },
 		{ "OPS/S", TABLE_RIGHT }, { "B/OP", TABLE_RIGHT },   { "UPD/S", TABLE_RIGHT },
 		{ "CPU", TABLE_RIGHT },
 	};
@@ -170,6 +170,10 @@ static int make_rates(const struct top *top, struct rates *ret, struct failure *
 {
 	int r = rates_make(top->after, top->before, top->groups, ret);
 
+	if (r == -EAGAIN)
+		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
+				   "pipewatchd has only just started, so there are no rates yet. "
+				   "Try again.");
 	if (r < 0)
 		return failure_os(f, "Comparing two rounds failed", r);
 	rates_sort(ret, top->order);
@@ -258,6 +262,12 @@ static int compose(struct top *top, const struct output *o, struct failure *f)
 		return 0;
 	}
 	error = make_rates(top, &r, f);
+	if (error == PIPEWATCH_EXIT_UNAVAILABLE) {
+		/* A later round will have some. */
+		fprintf(o->f, "%s\n", f->message);
+		*f->message = 0;
+		return 0;
+	}
 	if (error != 0)
 		return error;
 	limit = verb_limit(top->options, r.n, room);

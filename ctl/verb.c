@@ -5,8 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
+#include "row.h"
 #include "text.h"
-#include "util.h"
 
 int verb_describe(struct client *c, const struct output *o, struct model **ret_model,
 		  struct failure *f)
@@ -20,8 +21,8 @@ int verb_describe(struct client *c, const struct output *o, struct model **ret_m
 	r = model_parse(json, o->utf8, ret_model);
 	if (r == -EBADMSG)
 		return failure_set(f, PIPEWATCH_EXIT_INTERNAL,
-				   "What answers to %s is no pipewatchd that pipewatchctl %s "
-				   "understands: its description is no JSON, or names no version.",
+				   "What answers to %s is not a pipewatchd that pipewatchctl %s "
+				   "understands: its description is not JSON, or names no version.",
 				   PIPEWATCH_BUS_NAME, PIPEWATCH_VERSION);
 	return r < 0 ? failure_os(f, "Reading the description failed", r) : 0;
 }
@@ -42,11 +43,11 @@ int verb_need_rows(const struct model *m, struct failure *f)
 		return 0;
 	if (!*m->counting_reason)
 		return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
-				   "pipewatchd %s lists no processes, and does not say why.",
+				   "pipewatchd %s lists no processes and does not say why.",
 				   m->version);
 	return failure_set(f, PIPEWATCH_EXIT_UNAVAILABLE,
-			   "Pipe operations are not counted here: %s \"pipewatchctl status\" has "
-			   "what is known all the same.",
+			   "Pipe operations are not counted here: %s \"pipewatchctl status\" shows "
+			   "what is known nevertheless.",
 			   m->counting_reason);
 }
 
@@ -75,43 +76,72 @@ size_t verb_limit(const struct options *options, size_t n, size_t usual)
 	return limit == 0 || limit > n ? n : limit;
 }
 
+void verb_add_cost(struct tree *j, struct json_object *object, const struct model_row *row)
+{
+	struct json_object *excluded = NULL;
+
+	tree_amount(j, object, "metadata_cpu_seconds", row_cost(row));
+	for (int k = 0; k < MODEL_KINDS; k++) {
+		if (!row_kind_uncharged(row, k))
+			continue;
+		if (!excluded)
+			excluded = tree_array(j, object, "metadata_cpu_excludes");
+		tree_string(j, excluded, NULL, model_kind_names[k]);
+	}
+}
+
 void verb_print_rest(const struct output *o, size_t shown, size_t n, uint64_t omitted)
 {
 	char number[TEXT_NUMBER_MAX];
 
 	if (shown < n)
-		fprintf(o->f, "And %s more; --limit 0 shows all.\n", text_count(n - shown, number));
+		output_say(o, "", "", "And %s more; --limit 0 shows all.",
+			   text_count(n - shown, number));
 	if (omitted > 0)
-		fprintf(o->f, "And %s more that pipewatchd counts and does not list.\n",
-			text_count(omitted, number));
+		output_say(o, "", "", "And %s more that pipewatchd counts but does not list.",
+			   text_count(omitted, number));
 }
 
-void verb_print_estimated(const struct output *o, const struct model *m)
+void verb_print_caveats(const struct output *o, const struct model *m, const struct model_row *row)
 {
-	char coverage[TEXT_NUMBER_MAX];
+	char coverage[TEXT_NUMBER_MAX], kinds[ROW_KINDS_MAX];
 
+	if (row_uncharged(row, kinds))
+		output_say(o, "", "",
+			   "The cost of %s is not known and not included: see \"pipewatchctl "
+			   "status\".",
+			   kinds);
 	if (!m->estimated)
 		return;
 	if (m->coverage.known && m->coverage.value > 0 && m->coverage.value < 1)
-		fprintf(o->f,
-			"Counts are estimates: operations are counted in %s of the time now.\n",
-			text_ratio(m->coverage.value, coverage));
+		output_say(o, "", "",
+			   "Counts are estimates: operations are currently counted %s of the time.",
+			   text_ratio(m->coverage.value, coverage));
 	else
-		fputs("Counts are estimates: not all operations were counted.\n", o->f);
+		output_say(o, "", "", "Counts are estimates: not all operations were counted.");
+}
+
+void verb_print_nobody(const struct output *o, const struct model *m)
+{
+	output_say(o, "", "",
+		   m->counting ? "No process has used a pipe since pipewatchd started."
+			       : "Operations are not counted, and sampling has not found a process "
+				 "in one since pipewatchd started.");
 }
 
 const char *verb_name(const struct model_row *row, char ret[VERB_NAME_MAX])
 {
-	const char *comm = *row->comm ? row->comm : "(no name)";
+	const char *comm = *row->comm ? row->comm : "(no name)", *unit = row->unit;
+	const int of_comm = text_fit(comm, 200), of_unit = text_fit(unit, 200);
 
-	if (row->pid == 0 && *row->unit)
-		snprintf(ret, VERB_NAME_MAX, "%.200s (%.200s)", comm, row->unit);
+	if (row->pid == 0 && *unit)
+		snprintf(ret, VERB_NAME_MAX, "%.*s (%.*s)", of_comm, comm, of_unit, unit);
 	else if (row->pid == 0)
-		snprintf(ret, VERB_NAME_MAX, "%.200s", comm);
-	else if (*row->unit)
-		snprintf(ret, VERB_NAME_MAX, "%.200s (pid %" PRIu32 ", %.200s)", comm, row->pid,
-			 row->unit);
+		snprintf(ret, VERB_NAME_MAX, "%.*s", of_comm, comm);
+	else if (*unit)
+		snprintf(ret, VERB_NAME_MAX, "%.*s (pid %" PRIu32 ", %.*s)", of_comm, comm,
+			 row->pid, of_unit, unit);
 	else
-		snprintf(ret, VERB_NAME_MAX, "%.200s (pid %" PRIu32 ")", comm, row->pid);
+		snprintf(ret, VERB_NAME_MAX, "%.*s (pid %" PRIu32 ")", of_comm, comm, row->pid);
 	return ret;
 }

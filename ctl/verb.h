@@ -11,6 +11,7 @@
 #include "model.h"
 #include "options.h"
 #include "output.h"
+#include "tree.h"
 
 typedef int (*verb_fn)(const struct options *options, struct output *o, struct failure *f);
 
@@ -45,8 +46,17 @@ size_t verb_limit(const struct options *options, size_t n, size_t usual);
 /* What follows a table of the first @shown of @n: "and 12 more"; nothing when it is whole. */
 void verb_print_rest(const struct output *o, size_t shown, size_t n, uint64_t omitted);
 
-/* Says that counts are estimates, where they are. */
-void verb_print_estimated(const struct output *o, const struct model *m);
+/* The cost of @row as members of @object, with the kinds that it does not include. */
+void verb_add_cost(struct tree *j, struct json_object *object, const struct model_row *row);
+
+/*
+ * Says, where that is so, that counts are estimates, and that a part of what @row, a process or the
+ * host, has done has no cost.
+ */
+void verb_print_caveats(const struct output *o, const struct model *m, const struct model_row *row);
+
+/* Says that there are no rows: nobody has used a pipe, as far as is known. */
+void verb_print_nobody(const struct output *o, const struct model *m);
 
 /* "name (pid 1, unit)" in sentences. */
 #define VERB_NAME_MAX 512

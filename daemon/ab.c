@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /*
  * The wrapper of a FIFO's write is taken to cost the same as that of a read, although the latter
@@ -193,7 +193,7 @@ static void conclude_update(const struct data *d, const enum path_state paths[][
 	else if (update == UPDATE_FSNOTIFY)
 		cost_figure_unknown(
 			ret,
-			"A/B does not tell: with a watch of ours every pipe of the host would pay.");
+			"A/B cannot tell: a watch of our own would make every pipe of the host pay.");
 	else if (update == UPDATE_ATIME)
 		conclude_atime(d, kind, &ab->reads[kind], ret);
 	else if (kind == PIPE_FIFO && paths[PIPE_ANONYMOUS][UPDATE_CMTIME] == PATH_REMOVED)

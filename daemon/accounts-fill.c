@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 static void errors_fill(const struct errors *e, struct pipe_errors ret[PIPE_KINDS])
 {

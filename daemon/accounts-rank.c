@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* What snapshots order processes by; see there. */
 struct rank {

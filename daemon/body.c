@@ -6,8 +6,8 @@
 
 #include "exposition.h"
 #include "page.h"
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 static int write_body(const struct snapshot *s, enum body_kind kind, FILE *f)
 {

@@ -12,7 +12,7 @@
 
 #include "burst.skel.h"
 #include "kernel.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define LOG_BYTES 4096
 

@@ -17,8 +17,8 @@
 #include "clock.h"
 #include "cpu-seconds.h"
 #include "own-pipe.h"
+#include "pipewatch/util.h"
 #include "sysfs.h"
-#include "util.h"
 
 #define CALIBRATION_RUNS 256
 /* Empty functions always take the same time. */

@@ -66,8 +66,8 @@ int burst_stimulate(struct burst *b);
 
 /*
  * Closes the window, makes the child detach without waiting for it, and sums up what was timed.
- * Where there were too few calls a figure is not known. -ECHILD: the child had ended before, so that
- * it is not known for how long anything was timed.
+ * Where there were too few calls a figure is not known. -ECHILD: the child had ended before, so
+ * that it is not known for how long anything was timed.
  */
 int burst_end(struct burst *b, struct burst_result *ret);
 

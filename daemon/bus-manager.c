@@ -12,8 +12,8 @@
 #include "bus-states.h"
 #include "describe.h"
 #include "exposition.h"
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 /*
  * A message bus disconnects who sends a larger message than it allows, 32 MiB by default, and a

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Between two questions. */
 #define AGAIN_USEC 50000

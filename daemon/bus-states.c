@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 struct property {
 	const char *name;

@@ -9,7 +9,7 @@
 
 #include "bus-manager.h"
 #include "bus-owner.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* After whatever has a deadline: a caller that floods the bus must not hold up HTTP. */
 #define BUS_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)

@@ -14,7 +14,7 @@
 #include <uthash.h>
 
 #include "name.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Ids of removed cgroups are of no use: the table is made anew when it gets larger than any host
  * needs. */

@@ -9,9 +9,9 @@
 #include <bpf/libbpf.h>
 
 #include "name.h"
+#include "pipewatch/util.h"
 #include "pipewatch/wire.h"
 #include "process.h"
-#include "util.h"
 
 _Static_assert((int)WIRE_PIPES == (int)PIPE_KINDS, "the kinds of pipe");
 _Static_assert((int)WIRE_ANONYMOUS == (int)PIPE_ANONYMOUS, "the kinds of pipe");

@@ -11,7 +11,7 @@
 #include "config-key.h"
 #include "dropin.h"
 #include "pipewatch/api.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define BLANKS	       " \t"
 #define FILE_BYTES_MAX (1 << 20)

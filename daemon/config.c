@@ -10,7 +10,7 @@
 #include "config-key.h"
 #include "name.h"
 #include "pipewatch/api.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define BLANKS " \t"
 

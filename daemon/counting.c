@@ -8,8 +8,8 @@
 #include "clock.h"
 #include "collector.h"
 #include "jitter.h"
+#include "pipewatch/util.h"
 #include "tracer.h"
-#include "util.h"
 
 #define WINDOW_USEC ((uint64_t)(COUNTING_WINDOW_SECONDS * 1e6))
 

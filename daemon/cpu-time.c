@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "process.h"
-#include "util.h"
 
 /* More than are looked at, so that a process keeps its base while it is not among the costliest. */
 #define BASES_MAX (5 * CPU_TIMES_MAX)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* A number at *list, which is moved on. */
 static int number_parse(const char **list, unsigned long *ret)

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 /*
  * The text is written element by element, since a tree of 10000 processes would take about ten

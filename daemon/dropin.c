@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "dropin.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define SUFFIX ".conf"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "exposition-costs.h"
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define GROUP_LABELS(g, ...) \
 	METRIC_LABELS({ "unit", (g)->unit }, { "comm", (g)->comm }, ##__VA_ARGS__)

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* What a reader who misses a series wants to know. */
 #define GROUPS_HELP                                                                             \

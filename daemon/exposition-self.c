@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cpu-seconds.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static void closedirp(DIR **d)
 {

@@ -6,7 +6,7 @@
 #include "exposition-counts.h"
 #include "exposition-observer.h"
 #include "metric.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define USEC_PER_SEC 1000000.0
 

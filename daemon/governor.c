@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Beyond any machine, but far from where products of such numbers overflow. */
 #define FACT_MAX 1e15

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 static struct connection_origin origin_of(int fd, const struct sockaddr *sa)
 {

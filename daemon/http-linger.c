@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <utlist.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* How often one is read from before others have their turn. */
 #define READS_PER_WAKEUP 16

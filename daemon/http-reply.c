@@ -8,7 +8,7 @@
 #include "accept.h"
 #include "body.h"
 #include "exposition.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Each body is made once for a snapshot, when somebody first asks for it. */
 struct cache {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* A longer body is answered without being read. */
 #define IGNORED_BODY_BYTES_MAX 65536

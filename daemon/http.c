@@ -13,7 +13,7 @@
 #include "http-reply.h"
 #include "http-request.h"
 #include "listener.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /*
  * Connections are accepted here, not by libmicrohttpd: its own limit makes it deaf (it stops to

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 struct symbol {
 	uint64_t address;

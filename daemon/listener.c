@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define UNIX_PREFIX "unix:"
 

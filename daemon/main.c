@@ -20,9 +20,9 @@
 #include "memory.h"
 #include "options.h"
 #include "pipewatch/api.h"
+#include "pipewatch/util.h"
 #include "privilege.h"
 #include "service.h"
-#include "util.h"
 
 /* By default sd-event moves timers by up to 250 ms, to a grid that is the same on the whole host:
  * longer than a window, and in step with others. */

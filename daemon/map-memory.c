@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 static uint64_t map_bytes(int fd)
 {

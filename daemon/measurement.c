@@ -6,7 +6,7 @@
 
 #include "clock.h"
 #include "pipewatch/api.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* From one look at rates and modes to the next: for this long exact counting can exceed the budget.
  */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define MAX_LABELS 8
 

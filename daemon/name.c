@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* A container's id is 64 hexadecimal digits; people and tools show the first twelve. */
 #define CONTAINER_ID_DIGITS	  64

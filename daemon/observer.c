@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cpu-seconds.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define USEC_PER_SEC UINT64_C(1000000)
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "ab.h"
+#include "pipewatch/util.h"
 #include "run-time.h"
-#include "util.h"
 
 #define TRIAL_USEC 20000
 

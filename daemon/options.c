@@ -6,7 +6,7 @@
 
 #include "options.h"
 #include "pipewatch/api.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 enum {
 	KEY_CONFIG = 0x100,
@@ -34,11 +34,11 @@ static const struct argp_option option_list[] = {
 	  "Print what this kernel pays for and what can be measured here, and exit", 0 },
 	{ "listen", KEY_LISTEN, "ADDR:PORT|unix:PATH", 0,
 	  "Serve HTTP here instead of where the configuration says (may be repeated)", 0 },
-	{ "bus", KEY_BUS, "system|session|ADDRESS|none", 0, "The D-Bus to be on", 0 },
+	{ "bus", KEY_BUS, "system|session|ADDRESS|none", 0, "Which D-Bus to use", 0 },
 	{ "mode", KEY_MODE, "auto|exact|burst|profile|off", 0, "How to measure", 0 },
 	{ "budget", KEY_BUDGET, "PERCENT", 0,
 	  "What measuring may cost, in percent of the time spent in pipe operations, or of a tenth "
-	  "of the CPUs' time where that is more",
+	  "of the CPUs' time if that is more",
 	  0 },
 	{ "version", KEY_VERSION, NULL, 0, "Print the version and exit", -1 },
 	{ "help", KEY_HELP, NULL, 0, "Print this help and exit", -1 },
@@ -152,8 +152,8 @@ int options_parse(int argc, char **argv, struct options **ret_options)
 	static const struct argp argp = {
 		.options = option_list,
 		.parser = parse_option,
-		.doc = "Counts the pipe operations of each process and says what their metadata updates "
-		       "cost.\vExit status: 0 done, 64 wrong usage, 69 not possible on this kernel, "
+		.doc = "Counts pipe operations by process and measures what their metadata updates "
+		       "cost.\vExit status: 0 success, 64 wrong usage, 69 not possible on this kernel, "
 		       "70 internal error, 71 system error, 77 not permitted, 78 wrong configuration.",
 	};
 	_cleanup_(options_freep) struct options *o = calloc(1, sizeof(*o));

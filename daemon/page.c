@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* What fits on a screen; the whole list is in /metrics and on the bus. */
 #define GROUPS_SHOWN   25

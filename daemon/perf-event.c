@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "child.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 int perf_event_open_timer(int cpu, uint64_t period_ns)
 {

@@ -13,7 +13,7 @@
 
 #include "child.h"
 #include "permission.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Small enough not to touch the bits that newer kernels take for flags. */
 #define BPF_NO_SUCH_COMMAND 1000

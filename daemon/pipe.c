@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define BATCH_BYTES 4096
 

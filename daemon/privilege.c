@@ -9,7 +9,7 @@
 
 #include <cap-ng.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Closes a file of /proc that was passed and shows more than we may see by ourselves; see
  * kallsyms.h. */

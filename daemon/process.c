@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define FLAG_KERNEL_THREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
 

@@ -17,7 +17,7 @@
 #include "clock.h"
 #include "error.h"
 #include "own-pipe.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* For caches, branch predictors, and the pipe's page. */
 #define WARM_UP_ROUNDS 4

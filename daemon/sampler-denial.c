@@ -9,7 +9,7 @@
 
 #include "error.h"
 #include "perf-event.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define GRANT "grant it, in a systemd unit with AmbientCapabilities= and CapabilityBoundingSet="
 

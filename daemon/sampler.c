@@ -17,10 +17,10 @@
 #include "map-memory.h"
 #include "perf-event.h"
 #include "pipewatch/sampler-wire.h"
+#include "pipewatch/util.h"
 #include "process.h"
 #include "sampler-denial.h"
 #include "sampler.skel.h"
-#include "util.h"
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
 #define ONLINE_PATH  "/sys/devices/system/cpu/online"

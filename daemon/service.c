@@ -15,9 +15,9 @@
 #include "measurement.h"
 #include "permission.h"
 #include "pipewatch/api.h"
+#include "pipewatch/util.h"
 #include "symbols.h"
 #include "sysfs.h"
-#include "util.h"
 #include "verdict.h"
 
 /* A reader that asks again sooner gets the same snapshot, since a new one takes a walk over the

@@ -10,7 +10,7 @@
 #include <uthash.h>
 
 #include "clock.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* The arena is the set of all strings, so that a name shared by thousands of processes is stored
  * once. */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "symbols.h"
 #include "text.h"
-#include "util.h"
 
 struct symbols {
 	char *btf_path, *kallsyms_path;

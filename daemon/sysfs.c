@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 void sysfs_read(const char *path, char *ret, size_t size)
 {

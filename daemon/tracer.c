@@ -17,9 +17,9 @@
 #include "map-memory.h"
 #include "pipewatch/wire.h"
 #include "pipewatch.skel.h"
+#include "pipewatch/util.h"
 #include "run-time.h"
 #include "spell.h"
-#include "util.h"
 #include "verifier-log.h"
 
 enum program {

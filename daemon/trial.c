@@ -10,8 +10,8 @@
 
 #include "error.h"
 #include "own-pipe.h"
+#include "pipewatch/util.h"
 #include "trial.h"
-#include "util.h"
 
 /* Longest wait for the coarse clock; its tick is 10 ms at worst. */
 #define TICK_WAIT_NS 40000000LL

@@ -15,8 +15,8 @@
 
 #include "clock.h"
 #include "name.h"
+#include "pipewatch/util.h"
 #include "process.h"
-#include "util.h"
 
 /* Any more are only counted. */
 #define NAMED_MAX 64
@@ -379,7 +379,7 @@ static void explain(const struct watchers *w, FILE *f)
 	const struct counts *counts = w->completed ? &w->last : &w->now;
 
 	if (w->round == 0) {
-		fputs("Nobody has looked yet who watches pipes.", f);
+		fputs("This is looked up once samples show time in fsnotify.", f);
 		return;
 	}
 	fputs("Watches of FIFOs look like those of other files and are not seen.", f);

@@ -12,7 +12,7 @@ program=${BUILD:-$here/../../build}/bench/ab-truth
 trap 'exit 143' TERM
 
 measure() {
-	output=$("$here/../vm/guest" -k "$1" -i -f "$program" -- "./${program##*/} -n 64000")
+	output=$("$here/../vm/guest" -k "$1" -i -t 280 -f "$program" -- "./${program##*/} -n 64000")
 	is "$1: it runs" $? 0
 }
 

@@ -20,7 +20,7 @@ measure() {
 		shift
 	done
 	[ $# = 0 ] || shift
-	output=$("$here/../vm/guest" -k "$kernel" "${options[@]}" -f "$program" -- "./${program##*/} $*")
+	output=$("$here/../vm/guest" -k "$kernel" -t 400 "${options[@]}" -f "$program" -- "./${program##*/} $*")
 	is "$kernel ${options[*]}: it runs" $? 0
 	is "$kernel: it gives all results" "$(grep -c '^1\.\.'"$results"'$' <<< "$output")" 1
 	while read -r line; do

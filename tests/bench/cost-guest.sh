@@ -29,10 +29,10 @@ guest() {
 {
 	for kernel; do
 		echo "# kernel $kernel"
-		guest costs -k "$kernel" -i -t 280 || echo "guest failed"
+		guest costs -k "$kernel" -i -t 600 || echo "guest failed"
 	done
 	echo "# clocksource=acpi_pm"
-	guest costs-clock -k "$1" -t 120 -a clocksource=acpi_pm || echo "guest failed"
+	guest costs-clock -k "$1" -t 400 -a clocksource=acpi_pm || echo "guest failed"
 } | awk '
 	/^1\.\.[0-9]+$/ { planned += substr($0, 4); next }
 	/^# kernel / { kernel = $3 ": " }

@@ -19,7 +19,7 @@ trap 'exit 143' TERM
 # Each guest counts its results from one. One that ends without its results has none to show.
 for kernel; do
 	echo "# kernel $kernel"
-	"$top/tests/vm/guest" -k "$kernel" -i -t 580 -f "$build/pipewatchd" -f "$build/tests/load/load" \
+	"$top/tests/vm/guest" -k "$kernel" -i -t 1100 -f "$build/pipewatchd" -f "$build/tests/load/load" \
 		-f "$build/tests/load/steps" -f "$build/tests/load/saturate" -f /usr/sbin/bpftool \
 		-f "$top/tests/tap.sh" -f "$top/tests/guest/." -- "PATH=\$PATH:. sh ./modes-cost.sh" ||
 		echo "guest failed"

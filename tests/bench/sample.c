@@ -16,6 +16,7 @@
  *	lost BEFORE AFTER		of them there was no room for, when the sums were read
  *	left N				processes that have ended but are kept
  *	clock NS BEGIN			that passed meanwhile, and since when (CLOCK_MONOTONIC)
+ *	paused NS			of that in which nothing ran, by sleeps that were late
  *	pair NS NS			mean time of a pair: while sampled, and before (the median)
  *	watcher COMM CHILD WATCHES	who watches pipes (with -w); CHILD: 1 if it is the child
  *	unseen REASON			why there may be others
@@ -41,14 +42,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pipewatch/util.h"
 #include "sampler.h"
 #include "snapshot.h"
-#include "util.h"
 #include "watchers.h"
 
 #define MESSAGE 100
 #define FILL	300 /* messages; 640 fit into a pipe of 16 pages */
 #define ROUNDS	31  /* odd, so that the median is one of them */
+
+/* How much longer than it should a sleep takes where a machine is only busy. */
+#define PAUSE_NS 100000000
 
 struct options {
 	unsigned int frequency;
@@ -347,7 +351,7 @@ int main(int argc, char **argv)
 	_cleanup_(watchers_freep) struct watchers *w = NULL;
 	struct sums sums = {};
 	char reason[512];
-	long begin, clock;
+	long begin, clock, paused = 0;
 	uint64_t taken = 0, lost = 0, lost_after = 0;
 	double seconds = 0;
 	pid_t pid;
@@ -384,8 +388,13 @@ int main(int argc, char **argv)
 	shared->go = true;
 	while (now() - begin < o.milliseconds * 1000000) {
 		long left = o.milliseconds - (now() - begin) / 1000000 + 1;
+		long nap = left < o.refresh_milliseconds ? left : o.refresh_milliseconds;
+		long fell_asleep = now(), late;
 
-		usleep(1000 * (left < o.refresh_milliseconds ? left : o.refresh_milliseconds));
+		usleep(1000 * nap);
+		late = now() - fell_asleep - nap * 1000000;
+		if (late > PAUSE_NS)
+			paused += late;
 		r = s ? sampler_refresh(s) : 0;
 		if (r < 0)
 			fprintf(stderr, "sample: refresh: %s\n", strerror(-r));
@@ -422,7 +431,7 @@ unsampled:
 	if (s)
 		printf("taken %.0f %lu %u\nlost %lu %lu\n", seconds * 1e9, taken, sampler_cpus(s),
 		       lost, lost_after);
-	printf("clock %ld %ld\n", clock, begin);
+	printf("clock %ld %ld\npaused %ld\n", clock, begin, paused);
 	if (w)
 		print_watchers(w, pid);
 	printf("pair %.2f %.2f\n", shared->pairs ? (double)shared->elapsed_ns / shared->pairs : 0,

@@ -24,7 +24,7 @@
 #include <systemd/sd-event.h>
 
 #include "bus.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 struct server {
 	struct bus *bus;

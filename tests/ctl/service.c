@@ -16,7 +16,7 @@
 #include <systemd/sd-bus.h>
 
 #include "pipewatch/api.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 struct service {
 	const char *directory;

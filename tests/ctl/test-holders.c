@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "holders.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Lines of @h about the pipe behind @fd. */
 static size_t about(const struct holders *h, int fd, const struct holder *ret[4])

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "load.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static size_t open_files(void)
 {

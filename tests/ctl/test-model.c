@@ -105,6 +105,35 @@ static void test_burst(void **state)
 	model_free(m);
 }
 
+/* Writes whose cost is not known yet are not free. */
+static void test_uncharged(void **state)
+{
+	static const char text[] =
+		"{\"version\":\"1\",\"groups\":["
+		"{\"anonymous\":{\"atime_updates\":0,\"cmtime_updates\":5,\"atime_cpu_seconds\":0}},"
+		"{\"anonymous\":{\"atime_updates\":2,\"cmtime_updates\":5,\"atime_cpu_seconds\":1}},"
+		"{\"anonymous\":{\"atime_updates\":2,\"cmtime_updates\":0,\"atime_cpu_seconds\":1}},"
+		"{\"fifo\":{\"atime_updates\":2,\"cmtime_updates\":3}},"
+		"{\"anonymous\":{\"atime_updates\":0,\"cmtime_updates\":0,\"atime_cpu_seconds\":0}}]}";
+	char kinds[ROW_KINDS_MAX];
+	struct model *m = NULL;
+
+	(void)state;
+	assert_int_equal(model_parse(text, true, &m), 0);
+	assert_int_equal(m->n_groups, 5);
+	assert_false(row_cost(&m->groups[0]).known);
+	assert_string_equal(row_uncharged(&m->groups[0], kinds), "cmtime");
+	assert_amount(row_cost(&m->groups[1]), 1);
+	assert_string_equal(row_uncharged(&m->groups[1], kinds), "cmtime");
+	assert_amount(row_cost(&m->groups[2]), 1);
+	assert_null(row_uncharged(&m->groups[2], kinds));
+	assert_false(row_cost(&m->groups[3]).known);
+	assert_string_equal(row_uncharged(&m->groups[3], kinds), "atime and cmtime");
+	assert_amount(row_cost(&m->groups[4]), 0);
+	assert_null(row_uncharged(&m->groups[4], kinds));
+	model_free(m);
+}
+
 /* From before own cost and remedies were told. */
 static void test_old(void **state)
 {
@@ -168,7 +197,8 @@ static void test_wrong_types(void **state)
 	static const char text[] =
 		"{\"version\":\"1\",\"mode\":7,\"kernel\":[],\"paths\":{\"anonymous\":7},"
 		"\"unit_costs\":\"x\",\"programs\":[7,{\"attached\":\"no\"},null],\"watchers\":[[]],"
-		"\"groups\":[null,7,{\"anonymous\":[],\"remedies\":7}],\"processes\":{},"
+		"\"groups\":[null,7,{\"anonymous\":[],\"remedies\":7,\"pid\":4294967296}],"
+		"\"processes\":{},"
 		"\"budget_ratio\":\"1\",\"coverage_ratio\":-1,\"lost_updates\":-7,"
 		"\"unattributed_operations\":1.5,\"own_cost\":{\"cpu_seconds\":[],"
 		"\"overhead_ratio\":null},\"totals\":[],\"start_time_usec\":true}";
@@ -179,15 +209,17 @@ static void test_wrong_types(void **state)
 	assert_string_equal(m->mode, "");
 	assert_string_equal(m->paths[MODEL_ANONYMOUS][MODEL_ATIME].state, "unknown");
 	assert_int_equal(m->n_missing, 0);
-	assert_int_equal(m->n_watchers, 1);
-	assert_int_equal(m->n_groups, 3);
+	assert_int_equal(m->n_watchers, 0);
+	/* What is not an object is no row, and no process has a number beyond 32 bits. */
+	assert_int_equal(m->n_groups, 1);
+	assert_int_equal(m->groups[0].pid, 0);
 	assert_int_equal(m->n_processes, 0);
 	assert_false(m->budget.known);
 	assert_false(m->coverage.known);
 	assert_false(m->lost.known);
 	assert_false(m->unattributed.known);
 	assert_false(m->overhead.known);
-	assert_false(row_operations(&m->groups[2]).known);
+	assert_false(row_operations(&m->groups[0]).known);
 	assert_true(m->seconds == 0);
 	model_free(m);
 }
@@ -213,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_burst),	    cmocka_unit_test(test_old),
 		cmocka_unit_test(test_uncounted),   cmocka_unit_test(test_no_description),
 		cmocka_unit_test(test_wrong_types), cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_uncharged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

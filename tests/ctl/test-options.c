@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "options.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define MAX 8
 

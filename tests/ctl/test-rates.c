@@ -118,13 +118,23 @@ static void test_restarted(void **state)
 	rates_clear(&r);
 }
 
-static void test_same(void **state)
+/* Where the clock stood still or was set back there is the average since the start. */
+static void test_no_time(void **state)
 {
 	const struct pair *pair = *state;
 	struct rates r = {};
 
-	assert_int_equal(rates_make(pair->before, pair->before, false, &r), -EAGAIN);
-	assert_int_equal(rates_make(pair->before, pair->after, false, &r), -EAGAIN);
+	assert_int_equal(rates_make(pair->before, pair->before, false, &r), 0);
+	assert_true(r.since_start);
+	assert_true(r.seconds == 1000);
+	rates_clear(&r);
+	assert_int_equal(rates_make(pair->before, pair->after, false, &r), 0);
+	assert_true(r.since_start);
+	assert_true(r.seconds == 1000);
+	rates_clear(&r);
+
+	pair->after->seconds = 0;
+	assert_int_equal(rates_make(pair->after, NULL, false, &r), -EAGAIN);
 	assert_null(r.rows);
 }
 
@@ -175,7 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_difference), test(test_orders),     test(test_groups),
-		test(test_first),      test(test_restarted),  test(test_same),
+		test(test_first),      test(test_restarted),  test(test_no_time),
 		test(test_unlisted),   test(test_reused_pid), test(test_fallen),
 	};
 

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 static void assert_safe(const char *bytes, const char *expected)
 {
@@ -247,6 +247,31 @@ static void test_numbers(void **state)
 	assert_number(text_duration, -5, "0 s");
 }
 
+/* Never inside a character. */
+static void test_fit(void **state)
+{
+	static const char text[] = "a\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x90\xa7z";
+	static const int fits[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11, 11 };
+
+	(void)state;
+	for (size_t max = 0; max < ARRAY_SIZE(fits); max++)
+		assert_int_equal(text_fit(text, max), fits[max]);
+	assert_int_equal(text_fit("", 0), 0);
+	assert_int_equal(text_fit("\x80\x80", 1), 0);
+}
+
+static void test_short_count(void **state)
+{
+	char ret[TEXT_NUMBER_MAX];
+
+	(void)state;
+	assert_string_equal(text_short_count(0, ret), "0");
+	assert_string_equal(text_short_count(9999999, ret), "9,999,999");
+	assert_string_equal(text_short_count(10000000, ret), "10.0M");
+	assert_string_equal(text_short_count(128894000, ret), "129M");
+	assert_string_equal(text_short_count(UINT64_MAX, ret), "18.4E");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,7 +280,8 @@ int main(void)
 		cmocka_unit_test(test_ascii_terminal), cmocka_unit_test(test_small_room),
 		cmocka_unit_test(test_own_memory),     cmocka_unit_test(test_json),
 		cmocka_unit_test(test_lines),	       cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_numbers),	       cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_short_count),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

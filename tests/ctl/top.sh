@@ -66,7 +66,7 @@ exit $2"
 	is "$1: the keyboard" "$(stty -a -F "$(tmux_ display-message -p -t top '#{pane_tty}')" | grep -oE '(^| )-?(icanon|echo)\>' | paste -s -d ' ' | tr -s ' ')" "$tty_before"
 }
 
-plan 44
+plan 45
 start_bus ''
 cp "$top/tests/ctl/golden/full.json" "$answers/describe.1.json"
 record later
@@ -104,6 +104,11 @@ is "a key that means nothing" "$(sleep 0.3; pids)" "2000 185 3000"
 tmux_ resize-window -t top -x 50 -y 6
 sees "a small window" "^q quit"
 is "as many rows as fit" "$(pids)" "2000 185"
+tmux_ resize-window -t top -x 1 -y 1
+smallest() {
+	[ "$(tmux_ display-message -p -t top '#{pane_width} #{pane_height}') $(screen)" = "1 1 H" ]
+}
+ok "the smallest window has the first character" within 5 smallest
 tmux_ resize-window -t top -x 120 -y 30
 sees "a large one" 'log-pipeline.service'
 is "all rows" "$(pids)" "2000 185 3000"

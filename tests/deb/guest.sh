@@ -56,7 +56,7 @@ tree() {
 	ls -d /run/pipewatch /var/cache/pipewatch /var/lib/dpkg/info/* 2>&1
 }
 
-plan 39
+plan 45
 
 # The image is without what people read, but no Debian is without its directories.
 mkdir -p /usr/share/doc /usr/share/man/man1 /usr/share/man/man5 /usr/share/man/man7 /usr/share/man/man8 \
@@ -132,14 +132,32 @@ systemctl -q enable --now pipewatchd.socket
 is "with its socket a scrape starts it" "$(sample 'pipewatch_state{state="running"}')" 1
 ok "(it is attached)" test "$(attached)" -gt 0
 
-# ---- purged ----
+# ---- removed, while it runs ----
 
-is "apt purge" "$(apt purge --autoremove pipewatch)" 0
+is "apt remove" "$(apt remove pipewatch)" 0
 is "it does not run" "$(pgrep -c pipewatchd), $(property LoadState)" "0, not-found"
 is "nothing listens" "$(curl -s $http/; echo $?)" 7
 is "the bus knows no such name" "$(bus_property State)" \
 	"Failed to get property State on interface org.pipewatch1.Manager: The name org.pipewatch1 was not provided by any .service files"
 is "nothing is attached" "$(attached)" 0
+# And the links of what is enabled, which are systemd's to keep and lead nowhere now.
+is "nothing is left but the configuration" "$(find / -xdev -path /t -prune -o -path /tmp -prune -o -path /var/lib -prune -o \
+	-path /var/cache -prune -o -path /var/log -prune -o -name '*pipewatch*' -not -xtype l -print | sort)" \
+	"/etc/pipewatch
+/etc/pipewatch/pipewatch.conf
+/etc/pipewatch/pipewatch.conf.d"
+
+# ---- installed again, where the administrator has masked it, and purged ----
+
+systemctl -q mask pipewatchd.service
+is "apt install where it is masked" "$(apt install "./pipewatch_${next}_amd64.deb")" 0
+is "it does not start" "$(pgrep -c pipewatchd), $(property LoadState), $(systemctl is-active pipewatchd.service)" \
+	"0, masked, inactive"
+is "its configuration is still the administrator's" "$(tail -n 1 /etc/pipewatch/pipewatch.conf) $(pipewatchd --check-config |
+	grep MaxGroups=)" "# changed MaxGroups=77"
+is "apt purge" "$(apt purge --autoremove pipewatch)" 0
+is "the mask is the administrator's, too" "$(readlink /etc/systemd/system/pipewatchd.service; systemctl -q unmask pipewatchd.service)" \
+	/dev/null
 tree > after
 is "nothing is left, but for the user" "$(diff before after)" ""
 is "who can do nothing" "$(getent passwd pipewatch | cut -d : -f 2,5-) $(getent shadow pipewatch | cut -d : -f 2)" \

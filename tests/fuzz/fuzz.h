@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "util.h"
+#include "pipewatch/util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 
 plan 12
 n=${PIPEWATCH_SWARM:-2000}
-start_daemon
+start_daemon --mode exact
 
 load -n 16 -s 65536 -c megabyte
 scrape
@@ -17,7 +17,7 @@ scrape
 counted "after its end the counter stays" megabyte anonymous 16 1048576 16 1048576
 
 stop_daemon
-start_daemon
+start_daemon --mode exact
 read -r begin _ < /proc/uptime
 # As many at a time as there are CPUs.
 ok "$n processes of one byte each" swarm "$n" 2
@@ -30,7 +30,7 @@ is "no claims are left" "$(claims)" 0
 echo "# $n processes: from $begin to $end s"
 
 stop_daemon
-start_daemon
+start_daemon --mode exact
 ok "2000 processes with 300 names, eight at a time" swarm 2000 8 300
 settle 0
 exact_or_lost "all of them are counted" "$(total pipewatch_pipe_writes_total)" 0 2000

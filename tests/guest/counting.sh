@@ -5,8 +5,8 @@
 . ./tap.sh
 . ./daemon.sh
 
-plan 33
-start_daemon
+plan 34
+start_daemon --mode exact
 show_shell
 
 load -n 1000 -s 100 -c anon
@@ -66,10 +66,10 @@ counted "failures are not counted, FIFO" failures fifo 1 65536 3 131073
 is "they leave no state" "$(claims)" 1
 
 # A read that blocks is not an operation, and killing it makes none.
-steps name:sleeper threads:5 write:1:10 drain:10 mark:/tmp/asleep block &
+steps name:sleeper threads:5 lock write:1:10 drain:10 unlock mark:/tmp/asleep block &
 sleeper=$!
 steps marks:/tmp/asleep:5
-usleep 100000
+until_asleep $sleeper
 scrape
 counted "threads asleep in a read" sleeper anonymous 5 50 5 50
 is "each has its claim" "$(claims)" 6
@@ -81,7 +81,7 @@ is "the claims are gone" "$(claims)" 1
 steps name:blank touch:/tmp/blank block &
 blank=$!
 until_file /tmp/blank
-usleep 100000
+until_asleep $blank
 kill -9 $blank
 wait $blank
 scrape
@@ -106,12 +106,27 @@ counted "O_NOATIME: no atime updates" noatime anonymous 20 60 20 60 20
 counted "O_NOATIME on a FIFO" noatime-fifo fifo 20 60 20 60 20
 counted "O_NOATIME set on the way" noatime-late anonymous 12 36 12 36 7
 
-# 2^k - 1 and 2^k are in neighbouring classes.
-before=$(metric 'pipewatch_pipe_write_size_bytes_bucket{pipe="fifo",le="127"}')
-steps fifo write:3:127 write:2:128
+# sizes DIRECTION: how many on FIFOs are in each class and those below it, since the last time
+sizes() {
+	sed -n "s/^pipewatch_pipe_$1_size_bytes_bucket{pipe=\"fifo\",le=\".*\"} //p" $metrics > "/tmp/$1.now"
+	[ ! -e "/tmp/$1" ] || paste -d ' ' "/tmp/$1" "/tmp/$1.now" | awk '{ print $2 - $1 }' | paste -sd ' '
+	mv "/tmp/$1.now" "/tmp/$1"
+}
+
+# 2^k - 1 and 2^k are in neighbouring classes; the last one has no end.
+transfers=
+bound=2
+while [ $bound -le 65536 ]; do
+	transfers="$transfers both:1:$((bound - 1)) both:1:$bound"
+	bound=$((2 * bound))
+done
+sizes read
+sizes write
+# shellcheck disable=SC2086 # several
+steps fifo $transfers
 scrape
-is "size classes" "$(($(metric 'pipewatch_pipe_write_size_bytes_bucket{pipe="fifo",le="127"}') - \
-	before))" 3
+is "classes of sizes, written" "$(sizes write)" "1 3 5 7 9 11 13 15 17 19 21 23 25 27 29 32"
+is "classes of sizes, read" "$(sizes read)" "1 3 5 7 9 11 13 15 17 19 21 23 25 27 29 32"
 
 stop_daemon
 is "the daemon ends well" "$daemon_status, $(cat /tmp/daemon.log)" "0, "

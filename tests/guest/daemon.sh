@@ -37,6 +37,9 @@ await() {
 }
 
 # start_daemon [OPTION]...: until it is there, or has ended. Its messages are in /tmp/daemon.log.
+#
+# Whoever asserts exact counts of more than a few thousand operations asks for them: an emulated machine
+# takes many times longer to count, and how much it takes the less of the default budget is left.
 start_daemon() {
 	pipewatchd --bus none "$@" > /tmp/daemon.log 2>&1 &
 	daemon=$!
@@ -63,7 +66,7 @@ left() {
 	while :; do
 		programs=$(bpftool prog list | grep -cE '^[0-9]+: (tracing|perf_event|raw_tracepoint) ')
 		links=$(bpftool link list | grep -c '^[0-9]')
-		{ [ "$programs $links" != "0 0" ] && [ $tries -lt 100 ]; } || break
+		{ [ "$programs $links" != "0 0" ] && [ $tries -lt 500 ]; } || break
 		tries=$((tries + 1))
 		usleep 50000
 	done
@@ -159,24 +162,52 @@ exact_or_lost() {
 }
 
 # settle CLAIMS: scrapes. A thread whose end was skipped is noticed only when its last memory is
-# freed, so where that may be, it scrapes until so many claims are left, for ten seconds at most.
+# freed, so where that may be, it scrapes until so many claims are left, for a minute at most.
 # Uses no pipe.
 settle() {
 	tries=0
-	until scrape && { ! $preemptible || [ $tries = 100 ] ||
+	until scrape && { ! $preemptible || [ $tries = 600 ] ||
 		grep -qxF "pipewatch_map_entries{map=\"claims\"} $1" $metrics; }; do
 		tries=$((tries + 1))
 		usleep 100000
 	done
 }
 
-# until_file FILE...: waits at most ten seconds for each.
+# until_file FILE...: waits at most a minute for each.
 until_file() {
 	for file; do
 		tries=0
-		until [ -e "$file" ] || [ $tries = 500 ]; do
+		until [ -e "$file" ] || [ $tries = 3000 ]; do
 			tries=$((tries + 1))
 			usleep 20000
 		done
+	done
+}
+
+# until_gone NAME: until there is no process of that name any more. Uses no pipe.
+until_gone() {
+	while grep -qsx "$1" /proc/[0-9]*/comm; do
+		usleep 20000
+	done
+}
+
+# until_asleep PID...: until all threads of each wait for something, at most a minute.
+until_asleep() {
+	for process; do
+		tries=0
+		while grep -q '^State:[[:space:]]*[RD]' /proc/"$process"/task/*/status && [ $tries -lt 3000 ]; do
+			tries=$((tries + 1))
+			usleep 20000
+		done
+	done
+}
+
+# until_unlinked: until no program is attached to anything; links go a moment after the process that held
+# them. Uses no pipe.
+until_unlinked() {
+	tries=0
+	while bpftool link list > /tmp/links && [ -s /tmp/links ] && [ $tries -lt 1000 ]; do
+		tries=$((tries + 1))
+		usleep 20000
 	done
 }

@@ -12,10 +12,13 @@ is "nobody watches" "$(series pipewatch_pipe_watches)" 0
 
 watched 3 > /tmp/watched &
 watched=$!
-until [ -s /tmp/watched ]; do sleep 0.2; done
-# It is looked for in a second, when it has been seen to cost something.
-sleep 2.5
-scrape
+until [ -s /tmp/watched ] || ! kill -0 $watched; do sleep 0.2; done
+# It is looked for within seconds of having been seen to cost something, and stays until it is killed.
+tries=0
+until scrape && [ "$(series pipewatch_pipe_watches)" != 0 ] || [ $tries = 300 ]; do
+	tries=$((tries + 1))
+	sleep 0.2
+done
 is "the watcher is named" "$(metric 'pipewatch_pipe_watches{comm="snoop"}') $(series pipewatch_pipe_watches)" "1 1"
 fsnotify=$(metric 'pipewatch_metadata_cpu_seconds_total{unit="",comm="watched",pipe="anonymous",kind="fsnotify"}')
 echo "# $fsnotify s of $(cat /tmp/watched) s"
@@ -26,6 +29,7 @@ is "by nobody on FIFOs" "$(total pipewatch_metadata_cpu_seconds_total 'pipe="fif
 is "that is what ending the watch would save" \
 	"$(metric 'pipewatch_remedy_saving_cpu_seconds_total{remedy="unwatch",unit="",comm="watched"}')" "$fsnotify"
 is "by sampling" "$(metric 'pipewatch_sampled_metadata_cpu_seconds_total{unit="",comm="watched",kind="fsnotify"}')" "$fsnotify"
+kill $watched
 wait $watched
 
 # Nothing more is charged without it.
@@ -37,3 +41,4 @@ is "nothing is paid without" "$(total pipewatch_metadata_cpu_seconds_total 'kind
 counted "though counted" unwatched anonymous 2000 2000 2000 2000
 stop_daemon
 is "the daemon ends well" "$daemon_status" 0
+done_testing

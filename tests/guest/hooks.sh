@@ -38,6 +38,7 @@ $(series pipewatch_metadata_updates_total "kind=\"$3\"")" "0 0"
 	is "it ends well" "$daemon_status" 0
 	kill -9 $occupier
 	wait $occupier
+	until_unlinked
 }
 missing read write atime cmtime
 missing write read cmtime atime

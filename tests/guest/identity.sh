@@ -9,11 +9,11 @@ writes() {
 	metric "pipewatch_pipe_writes_total{unit=\"\",comm=\"$1\",pipe=\"${2-anonymous}\"}"
 }
 
-plan 42
+plan 43
 for name in after moved late inner; do
 	ln -s steps /t/$name
 done
-start_daemon
+start_daemon --mode exact
 show_shell
 
 # exec, with a scrape before it.
@@ -162,6 +162,21 @@ wait $holder
 unshare -pf ./inner write:8:2
 scrape
 is "in a PID namespace" "$(writes inner)" 8
+
+# What it did before it has moved stays where it was.
+mkdir /sys/fs/cgroup/elsewhere.service
+steps name:mover write:3:1 touch:/tmp/m1 wait:/tmp/m2 write:4:1 touch:/tmp/m3 wait:/tmp/m4 &
+process=$!
+until_file /tmp/m1
+scrape
+echo $process > /sys/fs/cgroup/elsewhere.service/cgroup.procs
+touch /tmp/m2
+until_file /tmp/m3
+scrape
+is "a process that moves to another control group" \
+	"$(writes mover) $(metric 'pipewatch_pipe_writes_total{unit="elsewhere.service",comm="mover",pipe="anonymous"}')" "3 4"
+touch /tmp/m4
+wait $process
 
 # What a name may hold: what is written, and how it is shown in a label.
 hurt() {

@@ -17,7 +17,7 @@ taskset -p 1 $$ > /dev/null
 load -n 100000000 -c endless &
 load=$!
 renice -n 19 -p $load
-start_daemon
+start_daemon --mode exact
 bpftool prog list > /tmp/programs
 scrape
 is "programs while it runs" "$(ours)" "$(series pipewatch_program_attached)"
@@ -25,11 +25,11 @@ stop_daemon
 is "SIGTERM under load" "$daemon_status, $(cat /tmp/daemon.log)" "0, "
 fault "SIGTERM while a pipe is busy all the time" "It ends, and leaves nothing attached." \
 	"exit status 0; no programs, no links" "$daemon_status, $(left)" "0, 0 programs, 0 links"
-start_daemon
+start_daemon --mode exact
 kill -INT $daemon
 wait $daemon
 is "SIGINT" $? 0
-start_daemon
+start_daemon --mode exact
 kill -9 $daemon
 wait $daemon
 is "SIGKILL" $? 137

@@ -9,7 +9,7 @@ other='{unit="(other)",comm="(other)",pipe="anonymous"}'
 
 plan 27
 configure '' MaxGroups=5
-start_daemon --config /tmp/pipewatch.conf
+start_daemon --mode exact --config /tmp/pipewatch.conf
 ok "250 processes with 50 names" swarm 250 2 50
 wget -q -O /tmp/metrics.first $url/metrics
 ok "and again" swarm 250 2 50
@@ -40,7 +40,7 @@ stop_daemon
 
 # One at a time, so that nothing is lost on any kernel.
 configure MaxThreads=8 ''
-start_daemon --config /tmp/pipewatch.conf
+start_daemon --mode exact --config /tmp/pipewatch.conf
 steps name:crowd threads:100 lock write:10:7 unlock mark:/tmp/crowd wait:/tmp/crowd-go \
 	lock write:1:7 unlock &
 crowd=$!
@@ -58,7 +58,7 @@ fault "the map of threads is full: 100 threads where 8 have room" \
 is "the table is full" "$(claims) of $(metric 'pipewatch_map_max_entries{map="claims"}')" "8 of 8"
 stop_daemon
 
-start_daemon --config /tmp/pipewatch.conf
+start_daemon --mode exact --config /tmp/pipewatch.conf
 touch /tmp/crowd-go
 wait $crowd
 settle 0
@@ -70,7 +70,7 @@ counted "for the next" next anonymous 0 0 3 9
 stop_daemon
 
 # The same with processes, each with a name of its own that nobody hears of.
-start_daemon --config /tmp/pipewatch.conf
+start_daemon --mode exact --config /tmp/pipewatch.conf
 steps name:flock processes:100 lock both:10:7 unlock mark:/tmp/flock sleep &
 flock=$!
 steps marks:/tmp/flock:100
@@ -81,6 +81,7 @@ $(metric pipewatch_unattributed_operations_total)" "80 920 920 1840"
 is "8 of them have claims" "$(claims)" 8
 killall -9 steps
 wait $flock
+until_gone flock
 settle 0
 is "they leave nothing" "$(claims)" 0
 stop_daemon
@@ -96,7 +97,7 @@ walk() {
 gauge() {
 	echo "$(metrics=/tmp/metrics.$1 claims) $(cat "/tmp/walk.$1")"
 }
-start_daemon
+start_daemon --mode exact
 walk 1
 steps threads:50 lock both:3:1 fifo write:1:1 unlock mark:/tmp/fifty sleep &
 crowd=$!

@@ -89,6 +89,11 @@ between_windows() {
 	return 1
 }
 
+# What the kernel puts off, as after programs have gone, would be the next load's; time asleep is free.
+calm() {
+	sleep 3
+}
+
 plan 21
 if [ $anonymous = removed ]; then skip "ping-pong" "on another kernel"; fi
 
@@ -96,6 +101,7 @@ if [ $anonymous = removed ]; then skip "ping-pong" "on another kernel"; fi
 saturate 0.5 > /tmp/fresh
 start_daemon --mode off
 stop_daemon
+calm
 saturate 1 > /tmp/base
 echo "# before and after inotify was tried: $(saturated /tmp/fresh) and $(saturated /tmp/base) turns a second"
 tenth_rate=$(awk '{ printf "%d\n", $2 / $6 / 11 }' /tmp/base)
@@ -104,6 +110,7 @@ cat /tmp/busy /tmp/tenth > /tmp/pair
 [ $anonymous = removed ] || saturate -p 1 > /tmp/ping-pong
 
 start_daemon --mode off
+calm
 saturate 1 > /tmp/off
 is "off: nothing is attached" "$(attached)" 0
 stop_daemon
@@ -111,6 +118,7 @@ slower off "$(saturated /tmp/base)" "$(saturated /tmp/off)" 0.05
 
 start_daemon --mode profile
 is "profile: nothing is attached" "$(attached)" 0
+calm
 saturate 2 > /tmp/profile
 stop_daemon
 slower profile "$(saturated /tmp/base)" "$(saturated /tmp/profile)" 0.2
@@ -139,8 +147,10 @@ ok "auto: what is charged is what it costs, within 0.5 %" awk -v a="$own" -v b="
 # Of the last ten seconds, with a window in them or without, or with two.
 ok "auto: so is the overhead, within 2.5 %" awk -v a="$(metric pipewatch_observer_overhead_ratio)" -v b="$percent" \
 	'BEGIN { exit !(a ~ /^[0-9.]+$/ && a * 100 - b <= 2.5 && b - a * 100 <= 2.5) }'
+# A window of 0.2 s, of which the next one is 300 s away at the most, give or take a fifth.
 echo "# coverage $(metric pipewatch_coverage_ratio)"
-ok "coverage is published" awk -v c="$(metric pipewatch_coverage_ratio)" 'BEGIN { exit !(c > 0.01 && c < 0.1) }'
+ok "coverage is published" awk -v c="$(metric pipewatch_coverage_ratio)" \
+	'BEGIN { exit !(c ~ /^[0-9.]+$/ && c >= 0.2 / 360 && c < 0.1) }'
 
 if [ $anonymous = paid ]; then
 	saturate -p 11 > /tmp/ping-pong-now &
@@ -155,7 +165,10 @@ else
 	scrape
 fi
 is "who runs between windows is not seen" "$(counts between anonymous)" "$nothing"
-ok "but bounded" awk -v most="$(metric pipewatch_unseen_operations)" 'BEGIN { exit !(most > 10 && most < 1000) }'
+# Three in all that is not covered, and up to a tenth more, for who is slower while counted.
+echo "# at most $(metric pipewatch_unseen_operations) are unseen, coverage $(metric pipewatch_coverage_ratio)"
+ok "but bounded" awk -v most="$(metric pipewatch_unseen_operations)" -v c="$(metric pipewatch_coverage_ratio)" \
+	'BEGIN { exit !(most > 10 && most * c >= 3 && most * c <= 3.4) }'
 
 # After the next window, and ten seconds.
 tries=0

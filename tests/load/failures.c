@@ -53,7 +53,8 @@ static void on_alarm(int number)
 int main(int argc, char **argv)
 {
 	const char *fifo = argc > 1 ? argv[1] : NULL;
-	const struct itimerval soon = { .it_value.tv_usec = 50000 };
+	/* More than one, for who is paused between this and what a signal is to end. */
+	const struct itimerval soon = { { 0, 50000 }, { 0, 50000 } }, never = {};
 	struct sigaction action = { .sa_handler = on_alarm };
 	int fds[2];
 
@@ -79,9 +80,11 @@ int main(int argc, char **argv)
 	open_pair(fds, fifo, 0);
 	setitimer(ITIMER_REAL, &soon, NULL);
 	expect("a read that a signal ends", read(fds[0], buffer, 1), -EINTR);
+	setitimer(ITIMER_REAL, &never, NULL);
 	expect("a write that fits", write(fds[1], buffer, CAPACITY), CAPACITY);
 	setitimer(ITIMER_REAL, &soon, NULL);
 	expect("a write that a signal ends", write(fds[1], buffer, 1), -EINTR);
+	setitimer(ITIMER_REAL, &never, NULL);
 	expect("a read of all", read(fds[0], buffer, CAPACITY), CAPACITY);
 	expect("a write that is never read", write(fds[1], buffer, 1), 1);
 	close(fds[0]);

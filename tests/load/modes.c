@@ -8,7 +8,6 @@
  * It uses no pipe itself. What its loads do they count in memory that they share with it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,18 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "loads.h"
 #include "series.h"
 #include "subject.h"
 
-#define LOADS	  2
 #define SAID_MAX  20
 #define SAME_USEC 11000
 
@@ -39,28 +35,13 @@
 #define STOP_EVERY   8
 #define FDS_EVERY    100
 
-/* ---- loads ---- */
-
-/* Turns of a write and a read that a load has made; of the one that it is in at most one more. */
-struct load {
-	const char *comm;
-	int nice;
-	int batch, sleep_usec; /* turns without a pause, and the pause */
-	pid_t pid;
-	volatile uint64_t *turns;
-};
-
-static struct load loads[LOADS] = {
-	{ .comm = "busy", .nice = 19, .batch = 500, .sleep_usec = 1000 },
-	{ .comm = "now-and-then", .batch = 50, .sleep_usec = 5000 },
-};
-
 /* ---- what is published ---- */
 
 struct scrape {
 	struct series_list series;
 	/* Of each load, before the request and after the response. */
 	uint64_t before[LOADS], after[LOADS];
+	double asked, answered;
 	enum mode mode;
 	bool exact; /* every operation is counted */
 	double lost;
@@ -92,67 +73,6 @@ __attribute__((format(printf, 2, 3))) static void wrong(unsigned int *counter, c
 	putchar('\n');
 }
 
-static void turn(const int fds[2])
-{
-	char byte = 0;
-
-	if (write(fds[1], &byte, 1) != 1 || read(fds[0], &byte, 1) != 1)
-		_exit(1);
-}
-
-static void load_begin(struct load *l)
-{
-	int fds[2];
-
-	l->turns = mmap(NULL, sizeof(*l->turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			-1, 0);
-	if (l->turns == MAP_FAILED)
-		die("mmap");
-	l->pid = fork();
-	if (l->pid < 0)
-		die("fork");
-	if (l->pid > 0)
-		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, l->comm);
-	setpriority(PRIO_PROCESS, 0, l->nice);
-	if (pipe(fds) < 0)
-		_exit(1);
-	for (;;) {
-		for (int i = 0; i < l->batch; i++) {
-			turn(fds);
-			++*l->turns;
-		}
-		usleep(l->sleep_usec);
-	}
-}
-
-/* So many turns, no more and no less, by somebody called worker. */
-static void work(unsigned int turns, bool fifo)
-{
-	const char *path = "/tmp/modes.fifo";
-	pid_t pid = fork();
-	int fds[2], status;
-
-	if (pid < 0)
-		die("fork");
-	if (pid == 0) {
-		prctl(PR_SET_NAME, "worker");
-		if (fifo) {
-			mkfifo(path, 0600);
-			fds[0] = fds[1] = open(path, O_RDWR);
-			unlink(path);
-		} else if (pipe(fds) < 0) {
-			_exit(1);
-		}
-		while (turns-- > 0)
-			turn(fds);
-		_exit(0);
-	}
-	if (waitpid(pid, &status, 0) != pid || status != 0)
-		die("worker");
-}
-
 /* ---- looking ---- */
 
 __attribute__((format(printf, 2, 3))) static double valuef(struct scrape *s, const char *format,
@@ -180,17 +100,18 @@ static void turns_read(uint64_t ret[LOADS])
 
 static void scrape(struct scrape *s)
 {
-	static double asked;
+	static double answered;
 	double coverage;
 
 	/* Who asks sooner is given the same again. */
-	while (now() < asked + SAME_USEC * 1e-6)
+	while (now() < answered + SAME_USEC * 1e-6)
 		usleep(1000);
+	s->asked = now();
 	turns_read(s->before);
 	if (series_fetch(&s->series) < 0)
 		die("/metrics");
-	asked = now();
 	turns_read(s->after);
+	s->answered = answered = now();
 	s->mode = AUTO;
 	for (int mode = EXACT; mode < MODES; mode++)
 		if (valuef(s, "pipewatch_mode{mode=\"%s\"}", mode_names[mode]) == 1)
@@ -253,7 +174,9 @@ static void check_counters(struct scrape *s)
 /* What has been booked of a load may stand for all since it was booked before. */
 struct booking {
 	double counted, error;
-	uint64_t since; /* turns at the latest look before it changed */
+	/* The latest look before it changed, and the turns then. */
+	double asked;
+	uint64_t since;
 };
 
 static void check_load(int i, const char *kind)
@@ -283,14 +206,19 @@ static void check_load(int i, const char *kind)
 		double own_error = sqrt(fabs(error * error - b->error * b->error));
 
 		most = (double)fresh.after[i] - b->since + 1;
-		if (growth > most * 2 + 3 * own_error)
+		most = most * 2 + 3 * own_error;
+		/* A window that nothing disturbed may stand for a time in which the machine was
+		 * busy otherwise, or paused. It corrects for being slower while counted. */
+		most = fmax(most, load_most(&loads[i], fresh.answered - b->asked) * 1.25);
+		if (growth > most)
 			wrong(&found.jumped,
-			      "%s to %s: %s: %s grew by %.0f, of %.0f since it last did, error %.0f",
+			      "%s to %s: %s: %s grew by %.0f, of %.0f at most, error %.0f",
 			      mode_names[last.mode], mode_names[fresh.mode], loads[i].comm, kind,
 			      growth, most, own_error);
 	}
 	if (counted > b->counted) {
 		b->since = last.before[i];
+		b->asked = last.asked;
 		b->counted = counted;
 		b->error = error;
 	}
@@ -376,6 +304,18 @@ static void check_fds(void)
 	*wanted = n;
 }
 
+/* How fast the machine is decides how often everything is counted, and how many looks are at
+ * windows: where there are too few of them to test much, more are made. */
+static bool too_few_exact(void)
+{
+	return found.exact_rounds * 8 < found.changes || found.exact_looks * 3 < found.changes * 2;
+}
+
+static bool too_few_windows(void)
+{
+	return found.windows * 8 < found.changes;
+}
+
 /* Each from each at first, with off as late as can be, since there is no sampling after it. Then at
  * random. */
 static enum mode choose_next(enum mode mode)
@@ -391,8 +331,10 @@ static enum mode choose_next(enum mode mode)
 		}
 	if ((found.changes + 1) % FDS_EVERY == 0 && mode != EXACT)
 		return EXACT;
-	if ((found.changes + 1) % LINGER_EVERY == 0 && mode != BURST)
+	if (((found.changes + 1) % LINGER_EVERY == 0 || too_few_windows()) && mode != BURST)
 		return BURST;
+	if (too_few_exact() && mode != EXACT)
+		return EXACT;
 	do
 		next = rand() % (rand() % STOP_EVERY == 0 ? MODES : PROFILE);
 	while (next == mode);
@@ -500,6 +442,10 @@ static void check_changes(unsigned int changes, unsigned int links_before)
 		longest = fmax(longest, seconds);
 		mode = next;
 		look();
+		/* A window that is still open stands for the time before. */
+		for (double until = now() + PATIENCE_SEC;
+		     mode == EXACT && too_few_exact() && !last.exact && now() < until;)
+			look();
 		check_mode(mode, links_before);
 		if (last.exact)
 			check_exact();
@@ -552,10 +498,8 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 2; i++)
 			check_ending(argv[3], moment, signals[i], all_before);
 
-	for (int i = 0; i < LOADS; i++) {
-		kill(loads[i].pid, SIGKILL);
-		waitpid(loads[i].pid, NULL, 0);
-	}
+	for (int i = 0; i < LOADS; i++)
+		load_end(&loads[i]);
 	/* What the daemon left would be ours now. */
 	if (wait(&status) >= 0 || errno != ECHILD)
 		wrong(&found.left, "a process");

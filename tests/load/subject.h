@@ -154,7 +154,7 @@ static inline unsigned int programs_and_links(void)
 /* Some go a moment later. */
 static inline unsigned int settled(unsigned int (*count)(void), unsigned int wanted)
 {
-	double until = now() + 10;
+	double until = now() + PATIENCE_SEC;
 	unsigned int n;
 
 	while ((n = count()) != wanted && now() < until)

@@ -181,11 +181,11 @@ client_includes() {
 	done
 }
 
-rule client "the client knows the daemon's names alone, and each of its libraries has its place"
+rule client "the client shares names and helpers with the daemon, nothing else, and each of its libraries has its place"
 rule_client() {
 	client_includes > "$work/client"
 	grep -E ' (daemon/|bpf/|.*/bpf/|.*\.skel\.h|include/pipewatch/)' "$work/client" |
-		grep -v ' include/pipewatch/api\.h$'
+		grep -vE ' include/pipewatch/(api|util)\.h$'
 	grep -E ' .*/sd-bus\.h$' "$work/client" | grep -v '^client\.c '
 	grep -E ' .*/libsmartcols\.h$' "$work/client" | grep -v '^table\.c '
 	grep -E ' .*/argp\.h$' "$work/client" | grep -v '^options\.c '

@@ -47,7 +47,7 @@ add() {
 	sed -i "1a $2" "$1"
 }
 
-plan 58
+plan 59
 
 copy log.c
 is "skeletons: as it is" "$(judged skeletons)" kept
@@ -139,6 +139,9 @@ copy log.c
 is "client: as it is" "$(judged client)" kept
 add ctl/text.c '#include "snapshot.h"'
 breaks "a header of the daemon, by the client" client
+copy log.c
+add include/pipewatch/util.h '#include "pipewatch/wire.h"'
+breaks "the memory of the programs, by what both share" client
 copy log.c
 add ctl/status.c '#include <systemd/sd-bus.h>'
 breaks "the bus, by a verb" client

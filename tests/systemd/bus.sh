@@ -4,6 +4,7 @@
 # A call on the bus starts the service; a bus that goes away does not end it.
 # Results: 10
 
+ample_budget
 systemctl -q enable pipewatchd
 is "it is not running" "$(state)" "inactive, dead"
 is "a call starts it" "$(as user busctl get-property org.pipewatch1 /org/pipewatch1 \

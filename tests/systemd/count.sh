@@ -11,6 +11,11 @@ counts() {
 		paste -sd ' '
 }
 
+# reads UNIT COMM PIPE: by a load the last of its operations
+reads() {
+	scrape | sample "pipewatch_pipe_reads_total{unit=\"$1\",comm=\"$2\",pipe=\"$3\"}"
+}
+
 # updates UNIT COMM PIPE: "atime cmtime"
 updates() {
 	scrape > now
@@ -24,17 +29,18 @@ case $kernel in
 *) paid= ;;
 esac
 
+ample_budget
 systemctl start pipewatchd
 
 systemd-run -q --unit=alive /t/load -n 1000 -s 100 -c lives -w
-within_is 20 4 sh -c "curl -s $http/metrics | grep -c 'unit=\"alive.service\",comm=\"lives\".* 100000*$'"
+within_is 20 1000 reads alive.service lives anonymous
 u=alive.service
 is "a service" "$(counts lives anonymous)" \
 	"$u reads=1000 $u writes=1000 $u read_bytes=100000 $u written_bytes=100000"
 is "its metadata updates" "$(updates $u lives anonymous)" "${paid:+1000 1000}"
 
 systemd-run -q --unit=other-user --uid=user /t/load -n 300 -s 7 -c theirs -f -w
-within_is 20 4 sh -c "curl -s $http/metrics | grep -c 'unit=\"other-user.service\",comm=\"theirs\".* \(300\|2100\)$'"
+within_is 20 300 reads other-user.service theirs fifo
 u=other-user.service
 is "another user's service, on FIFOs" "$(counts theirs fifo)" \
 	"$u reads=300 $u writes=300 $u read_bytes=2100 $u written_bytes=2100"

@@ -18,12 +18,7 @@ sides() {
 is "no daemon: how to start one" "$(ctl status > said; echo $?; grep -o 'sudo systemctl start pipewatchd' said)" "69
 sudo systemctl start pipewatchd"
 
-# An emulated machine takes many times longer to count: with the default budget not even the loads of
-# this test would be counted exactly to the end.
-setting 10-budget << END
-[Measurement]
-Budget=100
-END
+ample_budget
 systemctl start pipewatchd
 # Stays as long as both ends do; 2000 operations of a byte on either side.
 systemd-run -q --unit=line sh -c 'i=0; { while [ $i -lt 2000 ]; do echo -n x; i=$((i + 1)); done; exec sleep 1000; } |

@@ -6,7 +6,7 @@
 
 systemctl start pipewatchd.socket
 is "the socket alone" "$(systemctl is-active pipewatchd.socket), $(state)" "active, inactive, dead"
-is "a scrape is answered" "$(as user curl -sS --max-time 60 $http/metrics |
+is "a scrape is answered" "$(as user curl -sS --max-time 200 $http/metrics |
 	sample 'pipewatch_state{state="running"}')" 1
 is "by the service" "$(state)" "active, running"
 
@@ -18,7 +18,7 @@ setting listen << END
 Listen=
 END
 systemctl start pipewatchd.socket
-is "without a network: a scrape is answered" "$(curl -sS --max-time 60 $http/metrics |
+is "without a network: a scrape is answered" "$(curl -sS --max-time 200 $http/metrics |
 	sample 'pipewatch_state{state="running"}')" 1
 is "it has a network of its own" \
 	"$(readlink "/proc/$(property MainPID)/ns/net" | grep -vcxF "$(readlink /proc/1/ns/net)")" 1

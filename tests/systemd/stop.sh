@@ -16,7 +16,9 @@ is "two functions are hooked" "$(hooked)" 2
 systemctl stop pipewatchd
 is "systemctl stop" "$?, $(ending)" "0, inactive, success, status 0, 0 restarts"
 fault "systemctl stop (SIGTERM) while pipes and scrapes are busy" "Nothing is left attached." \
-	"no programs, no function hooked" "$(programs | wc -w) programs, $(hooked) functions" "0 programs, 0 functions"
-systemctl stop endless
+	"no programs, no function hooked" "$(within_is 20 "" programs; programs | wc -w) programs, $(hooked) functions" \
+	"0 programs, 0 functions"
+# It heeds SIGTERM when it is done.
+systemctl kill -s KILL endless
 is "the address is closed" "$(answers)" "000 curl 7"
 is "the name is free" "$(busctl list --no-legend | grep -c '^org.pipewatch1 *[0-9]')" 0

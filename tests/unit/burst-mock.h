@@ -16,7 +16,7 @@
 #include "ab.h"
 #include "burst-loading.h"
 #include "calibration.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define MSEC   UINT64_C(1000)
 #define MINUTE UINT64_C(60000000)
@@ -33,6 +33,7 @@ struct burst {
 	unsigned int loads, stopped, begun, stimulated, ended, cancelled, measured;
 	int ab_error;
 	const char *clocksource, *frequency; /* what the kernel says */
+	double cpu_seconds;
 	struct burst_result result;
 	struct ab ab;
 };
@@ -103,8 +104,8 @@ void burst_loading_stop(struct burst_loading *l)
 
 double burst_cpu_seconds(struct burst *b)
 {
-	(void)b;
-	return 0;
+	assert_int_equal(b->alive, 1);
+	return b->cpu_seconds;
 }
 
 double burst_loading_cpu_seconds(const struct burst_loading *l)

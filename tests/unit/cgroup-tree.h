@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "cgroups.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define SECOND UINT64_C(1000000)
 #define NO_PID INT32_MAX

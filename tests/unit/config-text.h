@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "config.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static inline char *dump(const struct config *c)
 {

@@ -22,10 +22,13 @@
 #include <cmocka.h>
 
 #include "http.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
-#define PATIENCE_USEC 10000000
+#define PATIENCE_USEC UINT64_C(60000000)
 #define STEP_USEC     2000
+
+/* For clients that may take as long as they like: who waits for it runs out of patience. */
+#define HOUR_USEC UINT64_C(3600000000)
 
 struct server {
 	sd_event *event;
@@ -98,7 +101,7 @@ static inline int listen_on_loopback(uint16_t *ret_port)
  */
 static inline void set_endless(struct server *s)
 {
-	http_set_timeouts(s->http, 100 * PATIENCE_USEC, 100 * PATIENCE_USEC);
+	http_set_timeouts(s->http, HOUR_USEC, HOUR_USEC);
 }
 
 static inline int setup(void **state)
@@ -287,6 +290,20 @@ static inline void assert_served(struct server *s, int fd)
 
 	assert_int_equal(r.status, 200);
 	assert_string_equal(r.body, "pipewatchd is healthy.\n");
+}
+
+/* Until nothing has happened for a while: no event, no timer. */
+static inline void await_quiet(struct server *s)
+{
+	uint64_t end = now_usec() + PATIENCE_USEC;
+
+	for (int quiet = 0; quiet < 10;) {
+		int r = sd_event_run(s->event, 5000);
+
+		assert_true(r >= 0);
+		quiet = r == 0 ? quiet + 1 : 0;
+		assert_true(now_usec() < end);
+	}
 }
 
 static inline unsigned int count_fds(void)

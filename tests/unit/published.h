@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "name.h"
+#include "pipewatch/util.h"
 #include "snapshot.h"
-#include "util.h"
 
 static inline void add_group(struct snapshot *s, const char *unit, const char *comm,
 			     size_t comm_size, struct pipe_counts anonymous,

@@ -26,7 +26,7 @@
 #include "collector.h"
 #include "pipewatch/wire.h"
 #include "process.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define CLAIMS_FD 1000
 #define PATHS_FD  1001

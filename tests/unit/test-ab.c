@@ -14,14 +14,14 @@
 #include <cmocka.h>
 
 #include "ab.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define N 100
 
 #define NOTHING "This kernel makes none: there is nothing to measure."
 #define NO_SWITCH \
 	"Nothing switches it off on this kernel: there is no write without it to compare with."
-#define WATCH "A/B does not tell: with a watch of ours every pipe of the host would pay."
+#define WATCH "A/B cannot tell: a watch of our own would make every pipe of the host pay."
 
 static const char *const directories[] = { "/dev/shm", "/run", "/tmp", NULL };
 static const char *const all_there[PIPE_KINDS][2];
@@ -101,6 +101,24 @@ static void test_old_kernel(void **state)
 	assert_true(fabs(ab.writes[PIPE_ANONYMOUS].seconds * 1e9 - 359.5) < 0.005);
 	assert_true(ab.writes[PIPE_ANONYMOUS].error_seconds > 3e-9 &&
 		    ab.writes[PIPE_ANONYMOUS].error_seconds < 6e-9);
+}
+
+/* Without any spread, the doubt of placement is all of the error: of a read as of a write. */
+static void test_placement(void **state)
+{
+	struct round rounds[N];
+	struct ab ab;
+
+	(void)state;
+	fill(rounds);
+	for (int i = 1; i < N; i++)
+		rounds[i] = rounds[1];
+	rounds[0] = rounds[1];
+	assert_int_equal(ab_conclude(rounds, N, 20e-9, all_there, old_kernel, &ab), 0);
+	assert_ns(&ab.reads[PIPE_ANONYMOUS], 381, 0.006 * 381);
+	assert_ns(&ab.writes[PIPE_ANONYMOUS], 311, 0.006 * 311);
+	assert_ns(&ab.reads[PIPE_FIFO], 391, 0.006 * 391);
+	assert_ns(&ab.writes[PIPE_FIFO], 371, 0.006 * 371);
 }
 
 static void test_new_kernel(void **state)
@@ -204,17 +222,21 @@ static void test_here(void **state)
 	static const enum path_state nothing_known[PIPE_KINDS][UPDATE_KINDS];
 	struct timespec start, end;
 	cpu_set_t before, after;
+	long msec = 1000;
 	int priority;
 	struct ab ab;
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	priority = getpriority(PRIO_PROCESS, 0);
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	assert_int_equal(ab_measure(directories, 10000, nothing_known, &ab), 0);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	assert_true((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000 <
-		    2000);
+	/* It takes at most a third of a second, unless the machine is paused: not three times. */
+	for (int tries = 3; tries > 0 && msec >= 1000; tries--) {
+		clock_gettime(CLOCK_MONOTONIC, &start);
+		assert_int_equal(ab_measure(directories, 10000, nothing_known, &ab), 0);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		msec = (end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000;
+	}
+	assert_true(msec < 1000);
 	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
 	assert_true(CPU_EQUAL(&before, &after));
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), priority);
@@ -226,13 +248,20 @@ static void test_here(void **state)
 	assert_true(ab.reads[PIPE_ANONYMOUS].known || *ab.reads[PIPE_ANONYMOUS].reason);
 }
 
+/* Where the machine is paused, the thread that measures may not come as far as to begin. */
+#define TRIES 100
+
 static void test_no_directory(void **state)
 {
 	static const char *const nowhere[] = { "/nonexistent", NULL };
 	struct ab ab;
 
 	(void)state;
-	assert_int_equal(ab_measure(nowhere, 1000, old_kernel, &ab), 0);
+	for (int tries = 0; tries < TRIES; tries++) {
+		assert_int_equal(ab_measure(nowhere, 1000, old_kernel, &ab), 0);
+		if (!strstr(ab.writes[PIPE_FIFO].reason, "Not one round"))
+			break;
+	}
 	assert_reason(&ab.writes[PIPE_FIFO],
 		      "Not measured: no own FIFO could be made (/nonexistent: ENOENT).");
 }
@@ -242,6 +271,7 @@ static void test_leaves_nothing(void **state)
 {
 	struct rlimit limit, few;
 	struct ab ab;
+	int r = 0;
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -251,17 +281,20 @@ static void test_leaves_nothing(void **state)
 		assert_int_equal(ab_measure(directories, 100, old_kernel, &ab), 0);
 	few.rlim_cur = 1;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_int_equal(ab_measure(directories, 100, old_kernel, &ab), -EMFILE);
+	for (int tries = 0; tries < TRIES && r == 0; tries++)
+		r = ab_measure(directories, 100, old_kernel, &ab);
+	assert_int_equal(r, -EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_old_kernel),	 cmocka_unit_test(test_new_kernel),
-		cmocka_unit_test(test_missing_variants), cmocka_unit_test(test_too_few_rounds),
-		cmocka_unit_test(test_average),		 cmocka_unit_test(test_here),
-		cmocka_unit_test(test_no_directory),	 cmocka_unit_test(test_leaves_nothing),
+		cmocka_unit_test(test_old_kernel),     cmocka_unit_test(test_new_kernel),
+		cmocka_unit_test(test_placement),      cmocka_unit_test(test_missing_variants),
+		cmocka_unit_test(test_too_few_rounds), cmocka_unit_test(test_average),
+		cmocka_unit_test(test_here),	       cmocka_unit_test(test_no_directory),
+		cmocka_unit_test(test_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

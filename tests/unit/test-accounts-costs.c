@@ -12,7 +12,7 @@
 
 #include "accounts.h"
 #include "books.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define UNIT (1.0 / (1 << 20)) /* seconds */
 

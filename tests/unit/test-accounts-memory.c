@@ -12,7 +12,7 @@
 #include "accounts.h"
 #include "books.h"
 #include "oom.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static void test_new_without_memory(void **state)
 {

@@ -11,8 +11,8 @@
 #include "accounts.h"
 #include "books.h"
 #include "oom.h"
+#include "pipewatch/util.h"
 #include "random.h"
-#include "util.h"
 
 /*
  * What the books ought to say, kept in the plainest way. Amounts are single numbers, see amount().

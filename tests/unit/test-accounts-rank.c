@@ -9,7 +9,7 @@
 
 #include "accounts.h"
 #include "books.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define N 300
 

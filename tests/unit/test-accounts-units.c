@@ -10,7 +10,7 @@
 
 #include "accounts-books.h"
 #include "books.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define GROUPS	     5
 #define CLOSED_LIMIT 1024 /* closed accounts that are kept at most */

@@ -11,8 +11,8 @@
 
 #include "accounts.h"
 #include "books.h"
+#include "pipewatch/util.h"
 #include "random.h"
-#include "util.h"
 
 static const struct extrapolation_factor one = { .factor = 1 };
 

@@ -10,7 +10,7 @@
 
 #include "accounts.h"
 #include "books.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define CLOSED_LIMIT 1024 /* closed accounts that are kept at most */
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "burst-loading.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 struct burst {
 	int alive;

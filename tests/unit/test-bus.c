@@ -14,7 +14,7 @@
 #include "bus-owner.h"
 #include "bus-remedies.h"
 #include "bus-states.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define ABSENT "unix:path=/nonexistent/pipewatch/bus"
 
@@ -390,6 +390,42 @@ static void test_remedies(void **state)
 	expect_remedy(&cut[BUS_REMEDIES_MAX + 1], REMEDY_KERNEL, "process", "", 1, 0.5);
 }
 
+/* Of one scope and saving: by unit, name, pid, and remedy. */
+static void test_remedies_that_save_the_same(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+	_cleanup_(freep) struct bus_remedy *rows = NULL;
+	static const char *const units[] = { "b", "a", "a" };
+	static const char *const comms[] = { "x", "z", "y" };
+	size_t n = 0;
+
+	(void)state;
+	assert_non_null(s);
+	fill(s);
+	s->sampling = s->sampling_sees[UPDATE_FSNOTIFY] = true;
+	s->unit_costs[PIPE_ANONYMOUS][UPDATE_CMTIME].whole.known = true;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		struct snapshot_group *g = snapshot_add_group(s);
+
+		assert_non_null(g);
+		g->unit = units[i];
+		g->comm = comms[i];
+		g->costs[PIPE_ANONYMOUS].seconds[UPDATE_CMTIME] = 1;
+		g->costs[PIPE_ANONYMOUS].seconds[UPDATE_FSNOTIFY] = 1;
+	}
+	snapshot_finish(s);
+
+	assert_int_equal(bus_remedies_new(s, &rows, &n), 0);
+	assert_int_equal(n, 8);
+	expect_remedy(&rows[0], REMEDY_KERNEL, "host", "", 0, 3);
+	expect_remedy(&rows[1], REMEDY_UNWATCH, "host", "", 0, 3);
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		expect_remedy(&rows[2 + 2 * i], REMEDY_KERNEL, "group", comms[2 - i], 0, 1);
+		expect_remedy(&rows[3 + 2 * i], REMEDY_UNWATCH, "group", comms[2 - i], 0, 1);
+		assert_string_equal(rows[2 + 2 * i].unit, units[2 - i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_diff),
 		cmocka_unit_test(test_remedies),
+		cmocka_unit_test(test_remedies_that_save_the_same),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

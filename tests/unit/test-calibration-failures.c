@@ -10,7 +10,7 @@
 
 #include "burst-mock.h"
 #include "calibration.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static const char *burst_reason(const struct calibration *c)
 {

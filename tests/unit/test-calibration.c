@@ -11,7 +11,7 @@
 
 #include "burst-mock.h"
 #include "calibration.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static void test_at_the_start_there_is_ab(void **state)
 {
@@ -107,6 +107,26 @@ static void test_a_window_lasts_until_there_are_calls_enough(void **state)
 	step(c, START + 9000 * MSEC, 10000 * MSEC, true);
 	assert_int_equal(the.stimulated, 8);
 	assert_int_equal(the.ended, 1);
+}
+
+/* Of loading, and of attaching by the burst that there is and by those before it. */
+static void test_own_time(void **state)
+{
+	_cleanup_(calibration_freep) struct calibration *c = calibration_with(NULL);
+
+	(void)state;
+	assert_seconds(calibration_loading_seconds(c), 0);
+	assert_seconds(calibration_attaching_seconds(c), 0);
+	burst_whole(c, START);
+	assert_seconds(calibration_loading_seconds(c), 0.25);
+	the.cpu_seconds = 0.5;
+	assert_seconds(calibration_attaching_seconds(c), 0.5);
+	calibration_unload(c);
+	assert_seconds(calibration_attaching_seconds(c), 0.5);
+	the.cpu_seconds = 0.125;
+	burst_whole(c, START + 2 * MINUTE);
+	assert_seconds(calibration_loading_seconds(c), 0.5);
+	assert_seconds(calibration_attaching_seconds(c), 0.625);
 }
 
 static void test_a_figure_outlives_a_failed_round(void **state)
@@ -285,6 +305,7 @@ int main(void)
 		cmocka_unit_test_setup(test_nothing_bursts_before_it_is_told, reset),
 		cmocka_unit_test_setup(test_a_window_opens_and_closes, reset),
 		cmocka_unit_test_setup(test_a_window_lasts_until_there_are_calls_enough, reset),
+		cmocka_unit_test_setup(test_own_time, reset),
 		cmocka_unit_test_setup(test_a_figure_outlives_a_failed_round, reset),
 		cmocka_unit_test_setup(test_a_burst_a_minute, reset),
 		cmocka_unit_test_setup(test_the_interval, reset),

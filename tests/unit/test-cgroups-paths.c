@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "cgroups.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static int path_of_four(void *userdata, uint64_t id, char *ret, size_t size)
 {

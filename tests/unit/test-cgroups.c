@@ -15,7 +15,7 @@
 #include "cgroup-tree.h"
 #include "cgroups.h"
 #include "oom.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define ENTRIES_MAX 8192 /* known cgroups, beyond which all are looked up anew */
 

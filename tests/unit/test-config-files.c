@@ -14,7 +14,7 @@
 #include "config.h"
 #include "config-text.h"
 #include "dropin.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* A directory of its own for each test, which stands for "/". */
 struct fixture {
@@ -228,6 +228,15 @@ static void test_long_lines(void **state)
 	put(x, MAIN, text);
 	assert_int_equal(read_default(x, c), -EINVAL);
 	assert_string_equal(x->error.message, MAIN ":2: The line is longer than 197 characters.");
+
+	/* The longest that is read, and one more. */
+	for (int length = 197; length <= 198; length++) {
+		n = snprintf(text, sizeof(text), "[Bus]\nNothing=");
+		memset(text + n, 'x', length - strlen("Nothing="));
+		strcpy(text + n + length - strlen("Nothing="), "\n");
+		put(x, MAIN, text);
+		assert_int_equal(read_default(x, c), length == 197 ? 0 : -EINVAL);
+	}
 }
 
 static void test_longest_bus_survives_a_dump(void **state)

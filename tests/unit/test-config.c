@@ -13,7 +13,7 @@
 
 #include "config.h"
 #include "config-text.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static void assert_set(const char *key, const char *value, int expected,
 		       const char *expected_allowed)

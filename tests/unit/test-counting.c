@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Windows, with programs, maps and a clock of our own. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,15 +18,15 @@
 #include "books.h"
 #include "collector.h"
 #include "counting.h"
+#include "pipewatch/util.h"
 #include "tracer.h"
-#include "util.h"
 
 #define MSEC UINT64_C(1000)
 #define SEC  UINT64_C(1000000)
 
 struct tracer {
 	uint64_t counted_usec, attached_usec;
-	bool on;
+	bool loaded, on, detaching;
 };
 
 struct collector {
@@ -70,12 +72,13 @@ int tracer_open(uint32_t max_threads, struct tracer **ret_tracer)
 
 int tracer_load(struct tracer *t)
 {
-	(void)t;
+	t->loaded = true;
 	return 0;
 }
 
 int tracer_attach(struct tracer *t)
 {
+	assert_true(t->loaded);
 	t->on = true;
 	return 0;
 }
@@ -113,8 +116,7 @@ void tracer_set_missed(struct tracer *t, const uint64_t runs[TRACER_PROGRAMS])
 
 bool tracer_detaching(const struct tracer *t)
 {
-	(void)t;
-	return false;
+	return t->detaching;
 }
 
 uint64_t tracer_counted_usec(const struct tracer *t)
@@ -124,7 +126,7 @@ uint64_t tracer_counted_usec(const struct tracer *t)
 
 uint64_t tracer_attached_usec(const struct tracer *t)
 {
-	return 2 * t->counted_usec;
+	return 3 * t->counted_usec;
 }
 
 void tracer_counting_fds(const struct tracer *t, int ret_fds[2])
@@ -135,9 +137,14 @@ void tracer_counting_fds(const struct tracer *t, int ret_fds[2])
 
 const struct tracer_program *tracer_programs(const struct tracer *t, size_t *ret_n)
 {
+	static const struct tracer_program programs[] = {
+		{ .program = "pipe_read", .hook = "f", .reason = "it is taken" },
+		{ .program = "pipe_write", .hook = "g", .attached = true },
+	};
+
 	(void)t;
-	*ret_n = 0;
-	return NULL;
+	*ret_n = ARRAY_SIZE(programs);
+	return programs;
 }
 
 void tracer_memory(const struct tracer *t, struct tracer_memory *ret)
@@ -250,6 +257,9 @@ static void test_always(void **state)
 	_cleanup_(counting_freep) struct counting *c = counting_with(a);
 
 	(void)state;
+	assert_true(counting_window_seconds(c) == COUNTING_WINDOW_SECONDS);
+	assert_true(counting_attached_seconds(c) == COUNTING_ATTACHED_SECONDS);
+	assert_true(counting_settled(c));
 	step(c, UINT64_MAX);
 	pass(SEC);
 	assert_int_equal(counting_collect(c, false), 0);
@@ -285,6 +295,7 @@ static void test_in_windows(void **state)
 	/* What was counted until then is all there was. */
 	step(c, 1800 * MSEC);
 	assert_int_equal(accounts_operations(a), 5000);
+	assert_true(counting_coverage(c) == 0.1);
 	windows(c, 1);
 	assert_int_equal(accounts_operations(a), the.truth);
 	assert_int_equal(accounts_counted(a), 6000);
@@ -295,8 +306,77 @@ static void test_in_windows(void **state)
 	assert_int_equal(accounts_operations(a), the.truth);
 	assert_int_equal(the.truth, 5000 + 100000);
 	assert_int_equal(accounts_counted(a), 15000);
-	/* Programs are attached for twice as long as they count; the last window is not settled. */
-	assert_true(counting_hooked_operations(c) == 5000 + 9 * 2000);
+	/* Programs are attached three times as long as they count; the last window is not settled.
+	 */
+	assert_true(counting_hooked_operations(c) == 5000 + 9 * 3000);
+	assert_float_equal(counting_attached_seconds(c), 0.6, 1e-9);
+}
+
+/* Who is busy is held up by what counting takes, at most: by what it takes in the window, a
+ * twentieth of it, or by what it adds to each operation, a fifth. The middle between that and
+ * nothing is what windows stand for. */
+static void test_what_counting_takes(void **state)
+{
+	static const struct {
+		double seconds, ratio, slowdown;
+	} costs[] = {
+		{ 1e-5, 0.25, 1 / 0.95 }, { 1e-4, 0.25, 1.25 }, { 1e-5, 0, 1 }, { 0, 0.25, 1 }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(costs); i++) {
+		_cleanup_(accounts_freep) struct accounts *a = books(10);
+		_cleanup_(counting_freep) struct counting *c = counting_with(a);
+
+		counting_set_cost(c, costs[i].seconds, costs[i].ratio);
+		counting_set_period(c, 2 * SEC);
+		step(c, 1800 * MSEC);
+		windows(c, 1);
+		assert_int_equal(accounts_counted(a), 1000);
+		assert_int_equal(accounts_operations(a),
+				 1000 + (uint64_t)(9000 * (1 + costs[i].slowdown) / 2 + 0.5));
+	}
+}
+
+/* Neither while a window is open, nor as long as programs are being detached after it. */
+static void test_settled(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(counting_freep) struct counting *c = counting_with(a);
+
+	(void)state;
+	counting_set_period(c, 2 * SEC);
+	step(c, 1800 * MSEC);
+	assert_true(counting_settled(c));
+	pass(1800 * MSEC);
+	step(c, 200 * MSEC);
+	assert_false(counting_settled(c));
+	the.tracer.detaching = true;
+	pass(200 * MSEC);
+	step(c, 1800 * MSEC);
+	assert_false(counting_settled(c));
+	the.tracer.detaching = false;
+	assert_true(counting_settled(c));
+}
+
+/* The first window has nothing to be compared with, and is judged with the second one. */
+static void test_errors(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(counting_freep) struct counting *c = counting_with(a);
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
+
+	(void)state;
+	counting_set_period(c, 2 * SEC);
+	step(c, 1800 * MSEC);
+	for (uint64_t per_msec = 5; per_msec <= 15; per_msec += 5) {
+		the.per_msec = per_msec;
+		windows(c, 1);
+	}
+	s = view(a);
+	/* Windows of 1000, 2000 and 3000, each for ten times as many, of which it is one itself. */
+	assert_float_equal(s->total_errors[PIPE_ANONYMOUS].reads,
+			   sqrt(10 * 9 * (1000 + 2 * 1000 * 1000 / 2 + 1000 * 1000 / 2)), 0.01);
 }
 
 static void test_back_to_always(void **state)
@@ -321,6 +401,46 @@ static void test_back_to_always(void **state)
 	pass(SEC);
 	assert_int_equal(counting_collect(c, false), 0);
 	assert_int_equal(accounts_operations(a), the.truth);
+	/* Four windows of 1000, with programs attached three times as long, and what came after. */
+	assert_true(counting_hooked_operations(c) == 12000 + 5000);
+}
+
+/* Windows come a fifth sooner or later than their period asks for. */
+static void test_jitter(void **state)
+{
+	static const uint32_t randoms[] = { 0, 0x80000000, 0xffffffff };
+	static const uint64_t due_usec[] = { 1440 * MSEC, 1800 * MSEC, 2160 * MSEC - 1 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(randoms); i++) {
+		_cleanup_(accounts_freep) struct accounts *a = books(10);
+		_cleanup_(counting_freep) struct counting *c = counting_with(a);
+
+		the.random = randoms[i];
+		counting_set_period(c, 2 * SEC);
+		step(c, due_usec[i]);
+	}
+}
+
+static void note_missing(const char *program, const char *reason, void *userdata)
+{
+	FILE *f = userdata;
+
+	fprintf(f, "%s: %s;", program, reason);
+}
+
+static void test_missing(void **state)
+{
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(counting_freep) struct counting *c = counting_with(a);
+	char text[64] = "";
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	(void)state;
+	assert_non_null(f);
+	counting_missing(c, note_missing, f);
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(text, "pipe_read: it is taken;");
 }
 
 /* What the last window stood for is nothing to the next who counts. */
@@ -403,7 +523,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_always, reset),
 		cmocka_unit_test_setup(test_in_windows, reset),
+		cmocka_unit_test_setup(test_what_counting_takes, reset),
+		cmocka_unit_test_setup(test_settled, reset),
+		cmocka_unit_test_setup(test_errors, reset),
 		cmocka_unit_test_setup(test_back_to_always, reset),
+		cmocka_unit_test_setup(test_jitter, reset),
+		cmocka_unit_test_setup(test_missing, reset),
 		cmocka_unit_test_setup(test_who_comes_next_begins_with_all, reset),
 		cmocka_unit_test_setup(test_a_window_that_does_not_open, reset),
 		cmocka_unit_test_setup(test_a_window_is_woken, reset),

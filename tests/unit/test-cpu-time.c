@@ -15,7 +15,7 @@
 
 #include "cpu-time.h"
 #include "oom.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define BOOT_USEC UINT64_C(1700000000123456)
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "describe.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static struct snapshot *new_snapshot(void)
 {

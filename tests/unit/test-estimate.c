@@ -141,6 +141,16 @@ static void test_without_burst(void **state)
 	assert_close(e->whole.seconds, 80);
 	assert_close(e->whole.error_seconds, 2);
 	assert_string_equal(e->by[COST_BURST].reason, "Not permitted.");
+	for (int stage = 0; stage < COST_STAGES; stage++) {
+		assert_false(e->stages[stage].known);
+		assert_string_equal(e->stages[stage].reason, "Only the whole is known, from A/B.");
+	}
+
+	/* One that has timed nothing of the kind is as good as none. */
+	estimate_all(all_paid, &ab, "", &(struct burst_result){}, "", &all);
+	assert_true(e->undivided);
+	assert_close(e->whole.seconds, 80);
+	assert_int_equal(e->agreement, COST_SINGLE);
 
 	estimate_all(all_paid, NULL, "No pipe.", NULL, "Not permitted.", &all);
 	assert_false(e->whole.known);

@@ -17,8 +17,8 @@
 #include "accept.h"
 #include "exposition.h"
 #include "metric.h"
+#include "pipewatch/util.h"
 #include "published.h"
-#include "util.h"
 
 static const struct exposition_self self = {
 	.cpu_seconds = 1.5,
@@ -56,6 +56,27 @@ static void test_text(void **state)
 {
 	(void)state;
 	assert_exposed(true, EXPOSITION_TEXT, "counting.txt");
+}
+
+/* Where reads cannot be counted, nothing is said of them, nor of their errors. */
+static void test_one_direction(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = make_snapshot(true);
+	_cleanup_(freep) char *without_reads = NULL, *without_writes = NULL;
+
+	(void)state;
+	s->reads_missing = true;
+	without_reads = expose(s, &self, EXPOSITION_TEXT);
+	s->reads_missing = false;
+	s->writes_missing = true;
+	without_writes = expose(s, &self, EXPOSITION_TEXT);
+	assert_null(strstr(without_reads, "\npipewatch_pipe_read"));
+	assert_null(strstr(without_reads, "kind=\"atime\"} 1"));
+	assert_non_null(strstr(without_reads, "\npipewatch_pipe_writes_total{"));
+	assert_non_null(strstr(without_reads, "\npipewatch_pipe_writes_standard_error{"));
+	assert_null(strstr(without_writes, "\npipewatch_pipe_writ"));
+	assert_non_null(strstr(without_writes, "\npipewatch_pipe_reads_total{"));
+	assert_non_null(strstr(without_writes, "\npipewatch_pipe_reads_standard_error{"));
 }
 
 static void test_openmetrics(void **state)
@@ -265,6 +286,8 @@ static void test_negotiation(void **state)
 		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
 		  EXPOSITION_TEXT },
 		{ "application/openmetrics-text", EXPOSITION_OPENMETRICS },
+		{ "text/plain;q=0.1, text/*;q=1, application/openmetrics-text;version=1.0.0;q=0.5",
+		  EXPOSITION_OPENMETRICS },
 		{ "Application/OpenMetrics-Text ; Version=\"1.0.0\" ; Q=1",
 		  EXPOSITION_OPENMETRICS },
 		{ "application/openmetrics-text; version=0.0.1", EXPOSITION_TEXT },
@@ -306,6 +329,12 @@ static void test_encodings(void **state)
 		{ "gzip;q=0", false },
 		{ "gzip;q=0.000", false },
 		{ "gzip;q=0.001", true },
+		{ "gzip;q=0.9", true },
+		{ "gzip;q=0.x", false },
+		{ "gzip;q=0.5x", false },
+		{ "gzip;q=2", false },
+		{ "gzip;q=x", false },
+		{ "gzip;q=", false },
 		{ "*", true },
 		{ "*;q=0", false },
 		{ "*, gzip;q=0", false },
@@ -428,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_one_direction),
 		cmocka_unit_test(test_openmetrics),
 		cmocka_unit_test(test_nothing_counted),
 		cmocka_unit_test(test_only_sampled),

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "extrapolation.h"
+#include "pipewatch/util.h"
 #include "random.h"
-#include "util.h"
 
 #define SEC UINT64_C(1000000)
 

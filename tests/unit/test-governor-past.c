@@ -101,6 +101,30 @@ static void test_return(void **state)
 	governor_free(r.governor);
 }
 
+/* Windows use what they take: nothing of it is saved up for a return to exact. */
+static void test_windows_use_room(void **state)
+{
+	struct run r;
+	int n = 0;
+
+	(void)state;
+	run_start(&r);
+	run_step(&r, 1);
+	run_exhaust(&r);
+	/* A window takes 0.0025 s, as much as fits into 1.25 s. */
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(run_step(&r, 50), MODE_BURST);
+	/* Here 0.00025 s in each second, so that 0.00175 s are left for 11 of them. */
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(run_step(&r, 5), MODE_BURST);
+	assert_int_equal(run_step(&r, 5), MODE_EXACT);
+	/* 0.001 s more than fits, for each second. */
+	while (run_step(&r, 15) == MODE_EXACT && n < 1000)
+		n++;
+	assert_int_equal(n, 17);
+	governor_free(r.governor);
+}
+
 /* Down to profile and up again, over burst where exact is still too much. */
 static void test_return_from_profile(void **state)
 {
@@ -203,6 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leave),
 		cmocka_unit_test(test_return),
+		cmocka_unit_test(test_windows_use_room),
 		cmocka_unit_test(test_return_from_profile),
 		cmocka_unit_test(test_flapping),
 		cmocka_unit_test(test_past_forgotten),

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "governor-facts.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static void assert_close(double actual, double expected)
 {

@@ -13,6 +13,8 @@ static void test_silent_clients_keep_nobody_out(void **state)
 	unsigned int before = count_fds();
 	int silent[200];
 
+	set_endless(s);
+
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
 		silent[i] = connect_tcp(s->port);
 		assert_true(silent[i] >= 0);
@@ -152,7 +154,7 @@ static void test_a_drip_of_bytes_ends(void **state)
 	uint64_t began = now_usec();
 	unsigned int sent = 0;
 
-	http_set_timeouts(s->http, 150000, 100 * PATIENCE_USEC);
+	http_set_timeouts(s->http, 150000, HOUR_USEC);
 	while (send(fd, "G", 1, MSG_NOSIGNAL) == 1) {
 		assert_true(now_usec() - began < PATIENCE_USEC);
 		turn(s);
@@ -163,6 +165,25 @@ static void test_a_drip_of_bytes_ends(void **state)
 	/* It was time that ended it, not the size of the request. */
 	assert_in_range(sent, 1, 8000);
 	close(fd);
+}
+
+/* A connection that is kept for more requests has as long for the next one as for the first. */
+static void test_a_kept_connection_ends(void **state)
+{
+	struct server *s = *state;
+	unsigned int before = count_fds();
+	int fd;
+
+	set_endless(s);
+	fd = connect_tcp(s->port);
+	await_fds(s, before + 2);
+	http_set_timeouts(s->http, 100000, HOUR_USEC);
+	{
+		RESPONSE r = ask_fd(s, fd, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n");
+
+		assert_int_equal(r.status, 200);
+		assert_string_equal(r.body, "pipewatchd is healthy.\n");
+	}
 }
 
 static int ask_and_never_read(struct server *s)
@@ -217,15 +238,12 @@ static void test_a_client_that_never_reads_is_dropped(void **state)
 	s->snapshot = make_snapshot("long", 20000);
 	deaf = ask_and_never_read(s);
 	await_fds(s, before + 2);
-	for (size_t i = 0; i < 5; i++)
-		turn(s);
 	/* It costs nothing while it waits. */
-	for (size_t i = 0; i < 10; i++)
-		assert_int_equal(sd_event_run(s->event, 5000), 0);
+	await_quiet(s);
 	close(deaf);
 	await_fds(s, before);
 
-	http_set_timeouts(s->http, 100 * PATIENCE_USEC, 300000);
+	http_set_timeouts(s->http, HOUR_USEC, 300000);
 	deaf = ask_and_never_read(s);
 	/* Both ends are open, then only its own. */
 	await_fds(s, before + 2);
@@ -284,11 +302,8 @@ static void test_idle_server_sleeps(void **state)
 
 	send_all(fd, "GET / HT");
 	await_fds(s, before + 2);
-	for (size_t i = 0; i < 5; i++)
-		turn(s);
 	/* One silent connection: no event, no timer until its end. */
-	for (size_t i = 0; i < 10; i++)
-		assert_int_equal(sd_event_run(s->event, 5000), 0);
+	await_quiet(s);
 	close(fd);
 	await_fds(s, before);
 }
@@ -324,6 +339,7 @@ int main(void)
 		SERVER_TEST(test_persistent_clients_keep_nobody_out),
 		SERVER_TEST(test_served_after_a_full_house),
 		SERVER_TEST(test_a_drip_of_bytes_ends),
+		SERVER_TEST(test_a_kept_connection_ends),
 		SERVER_TEST(test_a_client_that_never_reads_is_dropped),
 		SERVER_TEST(test_deaf_and_silent_clients_keep_nobody_out),
 		SERVER_TEST(test_without_file_descriptors),

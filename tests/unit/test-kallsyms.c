@@ -11,7 +11,7 @@
 
 #include "cpus.h"
 #include "kallsyms.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Writes @text to a new file at @path, a template. */
 static void file_make(char *path, const char *text)

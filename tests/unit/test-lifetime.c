@@ -12,8 +12,8 @@
 
 #include "books.h"
 #include "lifetime.h"
+#include "pipewatch/util.h"
 #include "process.h"
-#include "util.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -14,11 +14,13 @@
 #include <cmocka.h>
 
 #include "log.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
-/* What a message of @level and @text looks like on stderr, which can be what JOURNAL_STREAM names.
- */
-static const char *logged_to(bool journal, int level, const char *text)
+/* What JOURNAL_STREAM names. */
+enum stream { NOTHING, STDERR, OTHER_DEVICE, OTHER_INODE };
+
+/* What a message of @level and @text looks like on stderr. */
+static const char *logged_to(enum stream named, int level, const char *text)
 {
 	static char buffer[8192];
 	_cleanup_(fclosep) FILE *f = tmpfile();
@@ -29,9 +31,10 @@ static const char *logged_to(bool journal, int level, const char *text)
 
 	assert_non_null(f);
 	assert_int_equal(fstat(fileno(f), &st), 0);
-	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
-		 (unsigned long long)st.st_ino);
-	if (journal)
+	snprintf(stream, sizeof(stream), "%llu:%llu",
+		 (unsigned long long)st.st_dev + (named == OTHER_DEVICE),
+		 (unsigned long long)st.st_ino + (named == OTHER_INODE));
+	if (named != NOTHING)
 		setenv("JOURNAL_STREAM", stream, 1);
 	assert_true(before >= 0);
 	assert_true(dup2(fileno(f), STDERR_FILENO) >= 0);
@@ -45,7 +48,7 @@ static const char *logged_to(bool journal, int level, const char *text)
 
 static const char *logged(int level, const char *text)
 {
-	return logged_to(false, level, text);
+	return logged_to(NOTHING, level, text);
 }
 
 static void test_terminal(void **state)
@@ -59,8 +62,8 @@ static void test_terminal(void **state)
 static void test_journal(void **state)
 {
 	(void)state;
-	assert_string_equal(logged_to(true, LOG_ERR, "No BTF."), "<3>No BTF.\n");
-	assert_string_equal(logged_to(true, LOG_INFO, "<0>x"), "<6><0>x\n");
+	assert_string_equal(logged_to(STDERR, LOG_ERR, "No BTF."), "<3>No BTF.\n");
+	assert_string_equal(logged_to(STDERR, LOG_INFO, "<0>x"), "<6><0>x\n");
 	unsetenv("JOURNAL_STREAM");
 }
 
@@ -68,8 +71,8 @@ static void test_journal(void **state)
 static void test_inherited_journal(void **state)
 {
 	(void)state;
-	setenv("JOURNAL_STREAM", "9:1", 1);
-	assert_string_equal(logged(LOG_ERR, "No BTF."), "pipewatchd: No BTF.\n");
+	assert_string_equal(logged_to(OTHER_DEVICE, LOG_ERR, "No BTF."), "pipewatchd: No BTF.\n");
+	assert_string_equal(logged_to(OTHER_INODE, LOG_ERR, "No BTF."), "pipewatchd: No BTF.\n");
 	setenv("JOURNAL_STREAM", "none", 1);
 	assert_string_equal(logged(LOG_ERR, "No BTF."), "pipewatchd: No BTF.\n");
 	unsetenv("JOURNAL_STREAM");

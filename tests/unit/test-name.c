@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "name.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 static void assert_rendered(const char *bytes, size_t n, const char *expected)
 {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "observer.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 #define SECOND UINT64_C(1000000)
 

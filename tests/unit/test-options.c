@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "options.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* Parses a command line with stdout and stderr caught. */
 struct run {

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "page.h"
+#include "pipewatch/util.h"
 #include "published.h"
-#include "util.h"
 
 static char *render(const struct snapshot *s)
 {

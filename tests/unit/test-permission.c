@@ -20,7 +20,7 @@
 #include "check.h"
 #include "permission.h"
 #include "pipewatch/api.h"
-#include "util.h"
+#include "pipewatch/util.h"
 
 /* A machine where nothing is in the way. */
 static const struct permission_facts free_machine = {

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "pipewatch/util.h"
 #include "process.h"
-#include "util.h"
 
 #define FLAGS "4194560"
 

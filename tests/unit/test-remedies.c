@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "pipewatch/util.h"
 #include "snapshot.h"
-#include "util.h"
 
 static void test_what_is_smaller_can_be_batched(void **state)
 {

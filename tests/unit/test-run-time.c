@@ -39,6 +39,7 @@ int bpf_obj_get_info_by_fd(int fd, void *info, uint32_t *size)
 		return -1;
 	}
 	program->run_cnt = 4000000000000;
+	program->recursion_misses = 3000000000000;
 	program->run_time_ns = 1500000001;
 	*size = the_kernel.info_size;
 	return 0;
@@ -78,6 +79,24 @@ static void test_read(void **state)
 	assert_int_equal(run_time_read(17, &runs, &seconds), 0);
 }
 
+static void test_missed(void **state)
+{
+	uint64_t missed = 0;
+
+	(void)state;
+	assert_int_equal(run_time_missed(17, &missed), 0);
+	assert_int_equal(missed, 3000000000000);
+	/* All that there was in Linux 5.12, which began to count these. */
+	the_kernel.info_size = offsetof(struct bpf_prog_info, recursion_misses) + 8;
+	assert_int_equal(run_time_missed(17, &missed), 0);
+	missed = 5;
+	the_kernel.info_size--;
+	assert_int_equal(run_time_missed(17, &missed), -EOPNOTSUPP);
+	the_kernel.error = EBADF;
+	assert_int_equal(run_time_missed(17, &missed), -EBADF);
+	assert_int_equal(missed, 5);
+}
+
 static void test_refused(void **state)
 {
 	uint64_t runs = 5;
@@ -97,6 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_enable, reset),
 		cmocka_unit_test_setup(test_read, reset),
+		cmocka_unit_test_setup(test_missed, reset),
 		cmocka_unit_test_setup(test_refused, reset),
 	};
 

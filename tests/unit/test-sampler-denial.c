@@ -75,6 +75,7 @@ static void test_events(void **state)
 	assert_says(&facts, SAMPLER_STEP_EVENTS, -EPERM,
 		    "A seccomp filter forbids perf_event_open(2) (EPERM)");
 	assert_says(&facts, SAMPLER_STEP_EVENTS, -ENOSYS, "(ENOSYS)");
+	assert_says(&facts, SAMPLER_STEP_EVENTS, -EMFILE, "Too many open files");
 	facts.permission.cap_sys_admin = false;
 	facts.permission.perf_event_paranoid = 3;
 	assert_says(&facts, SAMPLER_STEP_EVENTS, -EACCES, "kernel.perf_event_paranoid is 3");

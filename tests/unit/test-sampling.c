@@ -17,10 +17,10 @@
 #include "books.h"
 #include "cgroups.h"
 #include "oom.h"
+#include "pipewatch/util.h"
 #include "process.h"
 #include "sampler.h"
 #include "sampling.h"
-#include "util.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -495,6 +495,39 @@ static void test_units(void **state)
 	assert_int_equal(remove(proc), 0);
 }
 
+/* A unit that is not known any more stays as it was, but for who has moved elsewhere meanwhile. */
+static void test_unit_that_is_gone(void **state)
+{
+	char proc[] = "/tmp/pipewatch-sampling-XXXXXX";
+	_cleanup_(accounts_freep) struct accounts *a = books(10);
+	_cleanup_(cgroups_freep) struct cgroups *cgroups = NULL;
+	_cleanup_(sampling_freep) struct sampling *s = NULL;
+	_cleanup_(snapshot_unrefp) struct snapshot *out = NULL;
+	struct sampler_process said[] = { sampled(1, "cat", 1) };
+	char reason[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(proc));
+	assert_int_equal(cgroups_new(proc, &cgroups), 0);
+	assert_int_equal(sampling_new(97, 1000, a, cgroups, reason, sizeof(reason), &s), 0);
+	process(a, 1, "cat", "a.service");
+	said[0].cgroup_id = 7;
+	say(said, 1);
+	assert_int_equal(sampling_collect(s, 0), 0);
+	memcpy(said[0].comm, "dog", 4);
+	said[0].pipe_ns += 2 * SECOND;
+	assert_int_equal(sampling_collect(s, 0), 0);
+	memcpy(said[0].comm, "cow", 4);
+	said[0].cgroup_id = 8;
+	said[0].pipe_ns += 4 * SECOND;
+	assert_int_equal(sampling_collect(s, 0), 0);
+	out = view(a);
+	assert_true(group(out, "a.service", "cat")->pipe_cpu_seconds == 1);
+	assert_true(group(out, "a.service", "dog")->pipe_cpu_seconds == 2);
+	assert_true(group(out, "", "cow")->pipe_cpu_seconds == 4);
+	assert_int_equal(remove(proc), 0);
+}
+
 /* With ever more memory, one that goes on and one that has ended: both are booked, once. */
 static void test_no_memory(void **state)
 {
@@ -541,6 +574,7 @@ int main(void)
 		cmocka_unit_test_setup(test_ended_processes_are_closed, reset),
 		cmocka_unit_test_setup(test_storm, reset),
 		cmocka_unit_test_setup(test_units, reset),
+		cmocka_unit_test_setup(test_unit_that_is_gone, reset),
 		cmocka_unit_test_setup(test_no_memory, reset),
 	};
 

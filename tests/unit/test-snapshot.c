@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "pipewatch/util.h"
 #include "snapshot.h"
-#include "util.h"
 
 static void test_names(void **state)
 {
@@ -224,6 +224,28 @@ static void test_groups_are_sorted_and_summed(void **state)
 	assert_int_equal(s->totals[PIPE_FIFO].written_bytes, 100600);
 }
 
+/* What updates cost comes first, then what is sampled, then operations. */
+static void test_groups_are_sorted_by_cost(void **state)
+{
+	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
+
+	(void)state;
+	s->counting = true;
+	s->paths[PIPE_FIFO][UPDATE_CMTIME].state = PATH_PAID;
+	s->unit_costs[PIPE_FIFO][UPDATE_CMTIME].whole.known = true;
+	add_group(s, "", "many", 100, 0);
+	add_group(s, "", "long", 10, 0);
+	s->groups[1].pipe_cpu_seconds = 1;
+	add_group(s, "", "dear", 1, 1);
+	s->groups[2].costs[PIPE_FIFO].seconds[UPDATE_CMTIME] = 0.5;
+	snapshot_finish(s);
+	assert_string_equal(s->groups[0].comm, "dear");
+	assert_string_equal(s->groups[1].comm, "long");
+	assert_string_equal(s->groups[2].comm, "many");
+	assert_true(s->groups[0].cost_seconds == 0.5);
+	assert_true(s->total_costs[PIPE_FIFO].seconds[UPDATE_CMTIME] == 0.5);
+}
+
 static void test_arrays_grow(void **state)
 {
 	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
@@ -313,11 +335,15 @@ static void test_costs_need_counts(void **state)
 
 static void test_measured_seconds(void **state)
 {
-	_cleanup_(snapshot_unrefp) struct snapshot *s = snapshot_new();
-	const time_t now = time(NULL);
+	struct timespec before, after;
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
 
 	(void)state;
-	assert_in_range(s->time_usec / 1000000, now - 5, now + 5);
+	clock_gettime(CLOCK_REALTIME, &before);
+	s = snapshot_new();
+	clock_gettime(CLOCK_REALTIME, &after);
+	assert_in_range(s->time_usec, before.tv_sec * UINT64_C(1000000) + before.tv_nsec / 1000,
+			after.tv_sec * UINT64_C(1000000) + after.tv_nsec / 1000);
 	s->start_time_usec = s->time_usec - 2500000;
 	assert_true(snapshot_measured_seconds(s) == 2.5);
 	s->start_time_usec = s->time_usec + 1;
@@ -357,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_strings_are_shared),
 		cmocka_unit_test(test_processes_are_sorted_and_found),
 		cmocka_unit_test(test_groups_are_sorted_and_summed),
+		cmocka_unit_test(test_groups_are_sorted_by_cost),
 		cmocka_unit_test(test_arrays_grow),
 		cmocka_unit_test(test_updates_exist_only_where_paid),
 		cmocka_unit_test(test_pipe_used),

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "oom.h"
+#include "pipewatch/util.h"
 #include "text.h"
-#include "util.h"
 
 static void test_nothing(void **state)
 {

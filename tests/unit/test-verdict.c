@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
+#include "pipewatch/util.h"
 #include "symbols.h"
 #include "trial.h"
-#include "util.h"
 #include "verdict.h"
 
 static const char *const directories[] = { "/dev/shm", "/run", "/tmp", NULL };
@@ -169,17 +169,21 @@ static void test_running_kernel(void **state)
 	_cleanup_(symbols_freep) struct symbols *s = NULL;
 	struct timespec before, after;
 	struct verdict v;
+	long msec = 1000;
 
 	(void)state;
 	assert_int_equal(symbols_open(&s), 0);
 	if (symbols_has(s, "pipe_read") < 0)
 		skip();
-	clock_gettime(CLOCK_MONOTONIC, &before);
-	verdict_find(symbols_has, s, directories, &v);
-	clock_gettime(CLOCK_MONOTONIC, &after);
-	assert_true((after.tv_sec - before.tv_sec) * 1000 +
-			    (after.tv_nsec - before.tv_nsec) / 1000000 <
-		    1000);
+	/* It takes less than a second, unless the machine is paused: not three times. */
+	for (int tries = 3; tries > 0 && msec >= 1000; tries--) {
+		clock_gettime(CLOCK_MONOTONIC, &before);
+		verdict_find(symbols_has, s, directories, &v);
+		clock_gettime(CLOCK_MONOTONIC, &after);
+		msec = (after.tv_sec - before.tv_sec) * 1000 +
+		       (after.tv_nsec - before.tv_nsec) / 1000000;
+	}
+	assert_true(msec < 1000);
 
 	for (int update = UPDATE_ATIME; update <= UPDATE_CMTIME; update++) {
 		const char *function = update == UPDATE_ATIME ? "anon_pipe_read"

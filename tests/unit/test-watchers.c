@@ -21,8 +21,8 @@
 #include <cmocka.h>
 
 #include "oom.h"
+#include "pipewatch/util.h"
 #include "snapshot.h"
-#include "util.h"
 #include "watchers.h"
 
 #define NOBODY	   65534
@@ -316,7 +316,8 @@ static void test_little_time(void **state)
 	(void)state;
 	nobody = view(w);
 	assert_int_equal(nobody->n_watchers, 0);
-	assert_string_equal(nobody->watchers_reason, "Nobody has looked yet who watches pipes.");
+	assert_string_equal(nobody->watchers_reason,
+			    "This is looked up once samples show time in fsnotify.");
 	for (unsigned int pid = 1; pid <= 3; pid++) {
 		set_process(pid, "cat", 'S', 0);
 		set_inotify(pid, 3, 0, pid);

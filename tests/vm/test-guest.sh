@@ -21,7 +21,7 @@ outcome() {
 	printf '%s, status %s' "$(paste -sd ' ' "$work/out")" "$status"
 }
 
-# A QEMU that writes what it is told, and counts how often it is started.
+# fake_qemu [GUEST-OPTION]...: a QEMU that does what it is told, and counts how often it is started.
 fake_qemu() {
 	{
 		echo '#!/bin/sh'
@@ -30,7 +30,7 @@ fake_qemu() {
 	} > "$work/qemu"
 	chmod +x "$work/qemu"
 	: > "$work/starts"
-	PIPEWATCH_QEMU=$work/qemu guest -k 6.1 -- true
+	PIPEWATCH_QEMU=$work/qemu guest -k 6.1 "$@" -- true
 	starts=$(wc -l < "$work/starts")
 }
 
@@ -59,11 +59,7 @@ is "a panic under the command is a death" "$(outcome)" "before, status 126"
 is "its console is shown" "$(grep -c 'Kernel panic - not syncing: sysrq' "$work/err")" 1
 is "it is not tried again" "$(grep -c again "$work/err")" 0
 
-guest -k 6.1 -t 20 -- 'echo before; sleep 100'
-is "a timeout keeps the output" "$(outcome)" "before, status 124"
-is "and is named" "$(grep -c 'guest: timeout after 20 s' "$work/err")" 1
-
-guest -k 6.1 -S -n 2 -f "$work/dir" -- 'systemctl is-system-running --wait; pwd; cat dir/sub/file;
+guest -k 6.1 -S -n 2 -t 280 -f "$work/dir" -- 'systemctl is-system-running --wait; pwd; cat dir/sub/file;
 	runuser -u user -- id -un; systemctl is-active multi-user.target; exit 5'
 is "with systemd" "$(outcome)" "running /t deep user active, status 5"
 
@@ -78,6 +74,10 @@ is "one that starts at the second try is good" "$starts, $(outcome)" "2, fine, s
 is "and the first try is told" "$(grep -c 'died before the command started, again' "$work/err")" 1
 fake_qemu <<< 'printf "boot\n@@GUEST-START@@\nx\n@@GUEST-STATUS=12@@\n@@GUEST-STATUS=0@@y\n"'
 is "a mark within a line is output" "$starts, $(outcome)" "1, x @@GUEST-STATUS=0@@y, status 12"
+
+fake_qemu -t 5 <<< 'printf "@@GUEST-START@@\nbefore\n"; exec sleep 100'
+is "a timeout keeps the output" "$starts, $(outcome)" "1, before, status 124"
+is "and is named" "$(grep -c 'guest: timeout after 5 s' "$work/err")" 1
 
 for arguments in "" "-k 6.1" "-- true" "-k 0.1 -- true" "-k 6.1 -n none -- true" \
 	"-k 6.1 -t 0 -- true" "-k 6.1 -f /nonexistent -- true" "-k 6.1 -x -- true" "-k"; do
