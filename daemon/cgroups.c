@@ -302,7 +302,7 @@ static struct entry *entry_from_process(struct cgroups *c, uint64_t id, uint32_t
 	if (r < 0)
 		return NULL;
 	/* It may have been moved since, or be another process by now: only its id tells. */
-	if (now_id != id)
+	if (!now_id || now_id != id)
 		return NULL;
 	entries_bound(c);
 	return entry_add(c, id, path);

@@ -69,7 +69,7 @@ scrape
 is "its new name" "$(writes old) $(writes new)" "3 4"
 touch /tmp/r4
 wait $process
-steps name:main thread name:worker write:6:1
+steps name:main thread write:2:1 name:worker write:4:1
 scrape
 is "the name of another thread does not matter" "$(writes main) $(writes worker)" "6 absent"
 

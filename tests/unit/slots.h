@@ -24,9 +24,9 @@
 #include "books.h"
 #include "cgroups.h"
 #include "collector.h"
+#include "pipewatch/util.h"
 #include "pipewatch/wire.h"
 #include "process.h"
-#include "pipewatch/util.h"
 
 #define CLAIMS_FD 1000
 #define PATHS_FD  1001
