@@ -66,7 +66,8 @@ static bool is_in(const char *path, const char *name, size_t length)
 		char rendered[4 * NAME_MAX_BYTES + 1];
 
 		name_render(path, n, rendered, sizeof(rendered));
-		if (n > 0 && strncmp(rendered, name, length) == 0)
+		if (n > 0 && (strncmp(rendered, name, length) == 0 ||
+			      (rendered[0] == '_' && strncmp(rendered + 1, name, length) == 0)))
 			return true;
 		path += n + (path[n] == '/');
 	}
@@ -83,7 +84,9 @@ static void service(const char *bytes, const char *below)
 		return;
 	snprintf(path, sizeof(path), "%.*s.service", n, bytes);
 	name_render(path, strlen(path), wanted, sizeof(wanted));
-	snprintf(path, sizeof(path), "/system.slice/%.*s.service/%s", n, bytes, below);
+	/* As systemd escapes it. */
+	snprintf(path, sizeof(path), "/system.slice/%s%.*s.service/%s", bytes[0] == '_' ? "_" : "",
+		 n, bytes, below);
 	name_unit_from_cgroup(path, found, sizeof(found));
 	FUZZ_CHECK(strcmp(found, wanted) == 0);
 }
