@@ -41,9 +41,10 @@ endif
 PACKAGES := libbpf libelf libsystemd libmicrohttpd inih zlib json-c libcap-ng
 WARNINGS := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef
 CFLAGS ?= -O2 -g
+DAEMON_FOLDERS := daemon $(patsubst %/,%,$(wildcard daemon/*/))
 # -iquote keeps headers such as pipe.h from standing in for the system's.
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DPIPEWATCH_VERSION='"$(VERSION)"' \
-	-Iinclude -iquote daemon -iquote $(BUILD) $(shell $(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
+	-Iinclude $(addprefix -iquote ,$(DAEMON_FOLDERS)) -iquote $(BUILD) $(shell $(PKG_CONFIG) --cflags $(PACKAGES)) $(CPPFLAGS) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm -pthread $(LDLIBS)
 
 # The client knows the bus and its own headers, nothing of the daemon.
@@ -52,7 +53,7 @@ CTL_CFLAGS = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DPIPEWATCH_VERSION='"$(VERSIO
 	-Iinclude -iquote ctl $(shell $(PKG_CONFIG) --cflags $(CTL_PACKAGES)) $(CPPFLAGS) $(CFLAGS)
 CTL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(CTL_PACKAGES)) -lm $(LDLIBS)
 
-DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.c))
+DAEMON_OBJECTS := $(patsubst daemon/%.c,$(BUILD)/daemon/%.o,$(wildcard daemon/*.c daemon/*/*.c))
 LIBRARY := $(BUILD)/daemon.a
 CTL_OBJECTS := $(patsubst ctl/%.c,$(BUILD)/ctl/%.o,$(wildcard ctl/*.c))
 CTL_LIBRARY := $(BUILD)/ctl.a
@@ -96,13 +97,14 @@ $(BUILD)/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 # ---- the daemon ----
 
-$(BUILD)/daemon/tracer.o: $(BUILD)/pipewatch.skel.h
-$(BUILD)/daemon/burst-pairs.o: $(BUILD)/burst.skel.h
-$(BUILD)/daemon/sampler.o: $(BUILD)/sampler.skel.h
+$(BUILD)/daemon/counting/tracer.o: $(BUILD)/pipewatch.skel.h
+$(BUILD)/daemon/costs/burst-pairs.o: $(BUILD)/burst.skel.h
+$(BUILD)/daemon/sampling/sampler.o: $(BUILD)/sampler.skel.h
 
 # The Makefile holds the version and the flags.
-$(BUILD)/daemon/%.o: daemon/%.c Makefile | $(BUILD)/daemon/
+$(BUILD)/daemon/%.o: daemon/%.c Makefile
 	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 $(LIBRARY): $(filter-out $(BUILD)/daemon/main.o,$(DAEMON_OBJECTS))
@@ -273,5 +275,5 @@ $(BUILD)/bench/%: tests/bench/%.c | $(BUILD)/bench/
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/ctl/*.d $(BUILD)/tests/*.d $(BUILD)/tests/ctl/*.d \
+-include $(wildcard $(BUILD)/daemon/*.d $(BUILD)/daemon/*/*.d $(BUILD)/ctl/*.d $(BUILD)/tests/*.d $(BUILD)/tests/ctl/*.d \
 	$(BUILD)/tests/fuzz/*.d $(BUILD)/tests/load/*.d $(BUILD)/bench/*.d)

@@ -45,7 +45,8 @@ scripts() {
 }
 
 compile_flags() {
-	echo -std=gnu11 -D_GNU_SOURCE -DPIPEWATCH_VERSION='"0"' -Iinclude -iquote daemon -iquote ctl -iquote "$work"
+	echo -std=gnu11 -D_GNU_SOURCE -DPIPEWATCH_VERSION='"0"' -Iinclude -iquote ctl -iquote "$work"
+	find daemon -type d -printf '-iquote %p '
 	pkg-config --cflags libsystemd libmicrohttpd libbpf json-c smartcols
 }
 
@@ -53,11 +54,11 @@ compile_flags() {
 # indirectly; ours by base name, others by path. A header that is generated may be absent, and goes
 # by its base name wherever it was built.
 includes() {
-	[ -s "$work/includes" ] || for file in daemon/*.c; do
+	[ -s "$work/includes" ] || find daemon -name '*.c' | while IFS= read -r file; do
 		# shellcheck disable=SC2046 # words
 		"$CC" $(compile_flags) -M -MG "$file" 2>&1 | tr -d '\\' | tr -s ' ' '\n' |
-			sed -nE "s|^daemon/||; s|^.*/([^/]*\.skel\.h)$|\1|
-				s|^(.*\.h)$|${file#daemon/} \1|p"
+			sed -nE "s|^daemon/(.*/)?||; s|^.*/([^/]*\.skel\.h)$|\1|
+				s|^(.*\.h)$|${file##*/} \1|p"
 	done > "$work/includes"
 	cat "$work/includes"
 }
@@ -69,7 +70,7 @@ only() {
 
 # names PATTERN FILE-PATTERN: lines of the daemon that hold what only some files may.
 names() {
-	grep -nE "$1" daemon/*.[ch] | grep -vE "^daemon/($2):"
+	grep -rnE "$1" daemon | grep -vE "^daemon/([a-z]+/)?($2):"
 }
 
 # ---- who may know whom ----
@@ -200,8 +201,8 @@ rule_cycles() {
 	# What is in no circle is put into order.
 	local part
 	for part in ctl daemon; do
-		grep -oE '^#include "[^"]+"' "$part"/*.h |
-			sed -E "s|^$part/([^:]+):#include \"(.*)\"\$|\1 \2|" | tsort 2>&1 | grep '^tsort:'
+		grep -roE --include='*.h' '^#include "[^"]+"' "$part" |
+			sed -E 's|^.*/([^/:]+):#include "(.*)"$|\1 \2|' | tsort 2>&1 | grep '^tsort:'
 	done
 }
 
@@ -213,15 +214,14 @@ rule_stderr() {
 
 rule globals "no object has writable data of its own"
 rule_globals() {
-	local object
-	for object in "$BUILD"/ctl/*.o "$BUILD"/daemon/*.o; do
-		[ -e "$object" ] || continue
+	local object=''
+	while IFS= read -r object; do
 		objdump -t "$object" 2>&1 |
 			grep -E "[[:space:]](\.(t?data|t?bss)|\.data\.rel(\.local)?|\*COM\*)(\.[^[:space:]]*)?[[:space:]]" |
 			grep -vE '[[:space:]]d[[:space:]]|\.data\.rel\.ro' |
 			sed "s|^|${object##*/}: |"
-	done
-	[ -e "$object" ] || echo "no objects in $BUILD"
+	done < <(find "$BUILD/ctl" "$BUILD/daemon" -name '*.o' 2> /dev/null)
+	find "$BUILD/daemon" -name '*.o' | grep -q . || echo "no objects in $BUILD"
 }
 
 # A/B must have the lowest priority, and not make the rest wait where the CPU is wanted by others:
@@ -234,7 +234,7 @@ rule_threads() {
 
 rule versions "what a kernel does is found out, not looked up by its version"
 rule_versions() {
-	grep -nE '\<(LINUX_)?KERNEL_VERSION|LINUX_VERSION_CODE' bpf/* daemon/*.[ch]
+	grep -rnE '\<(LINUX_)?KERNEL_VERSION|LINUX_VERSION_CODE' bpf daemon
 }
 
 rule kernels "what kernels differ in is in one file of the programs"

@@ -20,9 +20,9 @@ copy() {
 	find Makefile bpf ctl daemon include tests/rules tests/tap.sh tests/unit/*.h -type f \
 		-exec cp --parents -t "$work/tree" {} +
 	cd "$work/tree" || exit 1
-	[ $# = 0 ] || for file in daemon/*.c; do
+	[ $# = 0 ] || find daemon -name '*.c' | while IFS= read -r file; do
 		case " $* " in
-		*" ${file#daemon/} "*) ;;
+		*" ${file##*/} "*) ;;
 		*) rm "$file" ;;
 		esac
 	done
@@ -55,13 +55,13 @@ add daemon/log.c '#include "pipewatch.skel.h"'
 breaks "included by the log" skeletons
 copy tracer.c burst-pairs.c sampler.c
 is "skeletons: of the owners" "$(judged skeletons)" kept
-add daemon/tracer.c '#include "burst.skel.h"'
+add daemon/counting/tracer.c '#include "burst.skel.h"'
 breaks "the tracer includes another's" skeletons
 copy sampler.c
-add daemon/sampler.c '#include "pipewatch.skel.h"'
+add daemon/sampling/sampler.c '#include "pipewatch.skel.h"'
 breaks "another includes the tracer's" skeletons
 copy burst-pairs.c
-add daemon/burst-pairs.c '#include "governor.skel.h"'
+add daemon/costs/burst-pairs.c '#include "governor.skel.h"'
 breaks "one that has no owner" skeletons
 
 copy log.c
@@ -71,68 +71,68 @@ echo '	bpf_map_lookup_elem(0, NULL, NULL);' >> daemon/log.c
 breaks "a map is read by the log" maps
 
 copy accounts.c
-add daemon/pipe.h '#include "pipewatch/wire.h"'
+add daemon/model/pipe.h '#include "pipewatch/wire.h"'
 breaks "by way of another header" wire
 copy log.c
 add tests/unit/books.h '#include "pipewatch/wire.h"'
 breaks "by a test" wire
 copy burst.c burst-sum.c sampler.c
 is "wire: of bursts and samples" "$(judged wire)" kept
-add daemon/burst.c '#include "pipewatch/wire.h"'
+add daemon/costs/burst.c '#include "pipewatch/wire.h"'
 breaks "the counters' by the bursts" wire
 copy sampling.c
-add daemon/sampler.h '#include "pipewatch/sampler-wire.h"'
+add daemon/sampling/sampler.h '#include "pipewatch/sampler-wire.h"'
 breaks "the sampler's by who books samples" wire
 copy estimate.c
-add daemon/burst.h '#include "pipewatch/burst-wire.h"'
+add daemon/costs/burst.h '#include "pipewatch/burst-wire.h"'
 breaks "the bursts' by the estimate" wire
 
 copy http-reply.c
-add daemon/http-reply.h '#include <bpf/libbpf.h>'
+add daemon/http/http-reply.h '#include <bpf/libbpf.h>'
 breaks "by a header for HTTP" bpf
 
 copy describe.c
-add daemon/describe.h '#include "accounts.h"'
+add daemon/bus/describe.h '#include "accounts.h"'
 breaks "the accounts, by a publisher" publishers
 
 copy service.c
 add daemon/service.h '#include "page.h"'
 breaks "the service includes a publisher" service
 copy bus.c
-add daemon/bus.c '#include "service.h"'
+add daemon/bus/bus.c '#include "service.h"'
 breaks "a publisher includes the service" service
 
 copy cgroups.c
-add daemon/cgroups.h '#include "tracer.h"'
+add daemon/host/cgroups.h '#include "tracer.h"'
 breaks "the tracer, by something else" arrows
 copy sampling.c
 is "arrows: samples are booked" "$(judged arrows)" kept
 copy calibration.c
-add daemon/calibration.c '#include "accounts.h"'
+add daemon/costs/calibration.c '#include "accounts.h"'
 breaks "the accounts, by who measures" arrows
 copy bus-row.c
-add daemon/bus-row.c '#include "calibration.h"'
+add daemon/bus/bus-row.c '#include "calibration.h"'
 breaks "the calibration, by a publisher" publishers
 
 copy snapshot.c
 is "pure: as it is" "$(judged pure)" kept
-add daemon/snapshot.h '#include <systemd/sd-event.h>'
+add daemon/model/snapshot.h '#include <systemd/sd-event.h>'
 breaks "systemd in the snapshot" pure
 
 copy name.c
-add daemon/name.c '#include <zlib.h>'
+add daemon/model/name.c '#include <zlib.h>'
 breaks "a second user of zlib" libraries
 copy name.c
-add daemon/name.c '#include <cap-ng.h>'
+add daemon/model/name.c '#include <cap-ng.h>'
 breaks "one more who reads capabilities" libraries
 
 copy log.c
 is "cycles: as it is" "$(judged cycles)" kept
-add daemon/pipe.h '#include "accounts.h"'
+add daemon/model/pipe.h '#include "accounts.h"'
 breaks "in three steps" cycles
 
 copy name.c
-echo '	fprintf(stderr, "no name");' >> daemon/name.c
+echo '	fprintf(stderr, "no name");' >> daemon/model/name.c
 breaks "a module that writes for itself" stderr
 
 copy log.c
@@ -172,7 +172,7 @@ echo 'pthread_create(0);' >> daemon/log.c
 breaks "a thread" threads
 copy rounds.c
 is "threads: the loops of A/B" "$(judged threads)" kept
-echo '__thread int v;' >> daemon/rounds.c
+echo '__thread int v;' >> daemon/costs/rounds.c
 breaks "a variable of a thread" threads
 
 copy log.c
@@ -206,7 +206,7 @@ add daemon/log.c 'int  log_count ( void ) ;'
 breaks "blanks" format
 
 copy log.c
-sed -i '/include/d' daemon/process.h
+sed -i '/include/d' daemon/host/process.h
 breaks "types that others include" headers
 
 copy log.c
