@@ -150,15 +150,6 @@ static int append_watchers(sd_bus_message *reply, const struct snapshot *s)
 	return sd_bus_message_close_container(reply);
 }
 
-static int append_lost_updates(sd_bus_message *reply, const struct snapshot *s)
-{
-	uint64_t lost = s->counting ? 0 : UINT64_MAX;
-
-	for (size_t i = 0; i < s->n_losses && s->counting; i++)
-		lost += s->losses[i].updates;
-	return sd_bus_message_append(reply, "t", lost);
-}
-
 static int append_text(sd_bus_message *reply, const struct snapshot *s, const char *property)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -188,7 +179,8 @@ static int property_get(sd_bus *bus, const char *path, const char *interface, co
 	if (!strcmp(property, "Programs"))
 		return append_programs(reply, s);
 	if (!strcmp(property, "LostUpdates"))
-		return append_lost_updates(reply, s);
+		return sd_bus_message_append(reply, "t",
+					     s->counting ? snapshot_lost(s) : UINT64_MAX);
 	if (!strcmp(property, "TrackedProcesses"))
 		return sd_bus_message_append(reply, "u",
 					     s->counting ? s->tracked_processes : UINT32_MAX);

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "delta.h"
 #include "name.h"
 #include "pipewatch/util.h"
 #include "pipewatch/wire.h"
@@ -15,12 +16,14 @@
 
 _Static_assert((int)WIRE_PIPES == (int)PIPE_KINDS, "the kinds of pipe");
 _Static_assert((int)WIRE_ANONYMOUS == (int)PIPE_ANONYMOUS, "the kinds of pipe");
-_Static_assert(WIRE_SIZE_CLASSES == SIZE_CLASSES, "the size classes");
 
 #define KEY_TID_MASK (~(WIRE_KEY_FIFO | WIRE_KEY_EXITED))
 
 /* Processes that are looked up in /proc in a round at most: each takes 15,000 instructions. */
 #define LOOKS_MAX 256
+
+/* A name that is another each time it is read is one that somebody changes without end. */
+#define COMM_READS_MAX 8
 
 /* What of a slot has been booked. */
 struct booked {
@@ -164,13 +167,29 @@ static const char *slot_unit(struct collector *c, const struct wire_slot *slot,
 	return unit;
 }
 
+/* Not while the program writes it: half of one name and half of another would be a series for ever.
+ */
+static void slot_comm(const struct wire_slot *slot, char ret[static WIRE_COMM_LEN])
+{
+	char before[WIRE_COMM_LEN];
+
+	memcpy(ret, slot->comm, WIRE_COMM_LEN);
+	for (int i = 0; i < COMM_READS_MAX; i++) {
+		memcpy(before, ret, sizeof(before));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		memcpy(ret, slot->comm, WIRE_COMM_LEN);
+		if (!memcmp(before, ret, sizeof(before)))
+			return;
+	}
+}
+
 static int slot_identify(struct collector *c, const struct wire_slot *slot, struct booked *b)
 {
 	char comm[SNAPSHOT_COMM_MAX], raw[WIRE_COMM_LEN];
 	uint64_t cgroup_id = slot->cgroup_id;
 	int r;
 
-	memcpy(raw, slot->comm, sizeof(raw));
+	slot_comm(slot, raw);
 	if (b->identity_known && b->cgroup_id == cgroup_id && !memcmp(b->comm, raw, sizeof(raw)))
 		return 0;
 	name_render(raw, sizeof(raw), comm, sizeof(comm));
@@ -223,31 +242,6 @@ static void slot_identify_by_process(struct collector *c, const struct wire_slot
 		b->cgroup_id = cgroup_id;
 }
 
-/* What was added to @now since @booked, which is brought up to date. The slot may be written
- * meanwhile: read once. */
-static void counts_take(const struct wire_counts *now, struct wire_counts *booked,
-			uint64_t *ret_operations, uint64_t *ret_bytes,
-			uint64_t ret_sizes[static SIZE_CLASSES])
-{
-	uint64_t bytes;
-
-	*ret_operations = *ret_bytes = 0;
-	memset(ret_sizes, 0, SIZE_CLASSES * sizeof(*ret_sizes));
-	/* As mostly: few both read and write. */
-	if (!memcmp(now, booked, sizeof(*booked)))
-		return;
-	bytes = __atomic_load_n(&now->bytes, __ATOMIC_RELAXED);
-	*ret_bytes = bytes - booked->bytes;
-	booked->bytes = bytes;
-	for (int i = 0; i < WIRE_SIZE_CLASSES; i++) {
-		uint32_t operations = __atomic_load_n(&now->sizes[i], __ATOMIC_RELAXED);
-
-		ret_sizes[i] = (uint32_t)(operations - booked->sizes[i]);
-		*ret_operations += ret_sizes[i];
-		booked->sizes[i] = operations;
-	}
-}
-
 /* Anything counted changes a number, so this misses nothing, whatever is written meanwhile. */
 static bool slot_changed(const struct wire_slot *slot, const struct booked *b)
 {
@@ -261,30 +255,6 @@ static bool slot_counts_rest(const struct wire_slot *slot, const struct booked *
 {
 	return b->settled && slot->counts[WIRE_READ].bytes == b->counts[WIRE_READ].bytes &&
 	       slot->counts[WIRE_WRITE].bytes == b->counts[WIRE_WRITE].bytes;
-}
-
-static bool delta_take(const struct wire_counts now[static WIRE_DIRECTIONS],
-		       const uint32_t *noatime_now,
-		       struct wire_counts booked[static WIRE_DIRECTIONS], uint32_t *noatime_booked,
-		       struct pipe_counts *ret_counts, struct pipe_sizes *ret_sizes)
-{
-	uint32_t noatime = __atomic_load_n(noatime_now, __ATOMIC_ACQUIRE);
-
-	memset(ret_counts, 0, sizeof(*ret_counts));
-	ret_counts->noatime_reads = (uint32_t)(noatime - *noatime_booked);
-	*noatime_booked = noatime;
-	counts_take(&now[WIRE_READ], &booked[WIRE_READ], &ret_counts->reads,
-		    &ret_counts->read_bytes, ret_sizes->reads);
-	/* It is counted a few instructions before the read that it belongs to, which we may not
-	 * have seen: wait for it. */
-	if (ret_counts->noatime_reads > ret_counts->reads) {
-		*noatime_booked -= ret_counts->noatime_reads - ret_counts->reads;
-		ret_counts->noatime_reads = ret_counts->reads;
-	}
-	counts_take(&now[WIRE_WRITE], &booked[WIRE_WRITE], &ret_counts->writes,
-		    &ret_counts->written_bytes, ret_sizes->writes);
-	return ret_counts->reads || ret_counts->writes || ret_counts->read_bytes ||
-	       ret_counts->written_bytes || ret_counts->noatime_reads;
 }
 
 /* Its claim follows in one batch with the others. */
@@ -511,12 +481,14 @@ static void overflow_collect(struct collector *c)
 static int claims_delete(struct collector *c)
 {
 	uint32_t n = c->n_freed;
-	int r = 0;
+	int r;
 
 	if (n == 0)
 		return 0;
-	if (bpf_map_delete_batch(c->memory.claims_fd, c->freed, &n, NULL) < 0)
-		r = -errno;
+	r = bpf_map_delete_batch(c->memory.claims_fd, c->freed, &n, NULL);
+	/* Refused as a whole, it leaves the number as it was. */
+	if (r < 0 && n == c->n_freed)
+		n = 0;
 	/* What was not deleted, if anything, is tried again in the next round. */
 	c->n_freed -= n;
 	memmove(c->freed, c->freed + n, c->n_freed * sizeof(*c->freed));
@@ -551,17 +523,6 @@ int collector_collect(struct collector *c, uint64_t now_usec)
 	return error;
 }
 
-static uint64_t counts_pending(const struct wire_counts now[static WIRE_DIRECTIONS],
-			       const struct wire_counts booked[static WIRE_DIRECTIONS])
-{
-	uint64_t sum = 0;
-
-	for (int direction = 0; direction < WIRE_DIRECTIONS; direction++)
-		for (int i = 0; i < WIRE_SIZE_CLASSES; i++)
-			sum += (uint32_t)(now[direction].sizes[i] - booked[direction].sizes[i]);
-	return sum;
-}
-
 uint64_t collector_pending(struct collector *c)
 {
 	uint64_t sum = 0;
@@ -571,11 +532,11 @@ uint64_t collector_pending(struct collector *c)
 		const struct wire_slot *slot = &c->memory.slots[c->used[i]];
 
 		if (__atomic_load_n(&slot->key, __ATOMIC_ACQUIRE) && slot->tgid != c->own_tgid)
-			sum += counts_pending(slot->counts, c->booked[c->used[i]].counts);
+			sum += delta_pending(slot->counts, c->booked[c->used[i]].counts);
 	}
 	for (int pipe = 0; pipe < WIRE_PIPES; pipe++)
-		sum += counts_pending(c->memory.shared->overflow[pipe].counts,
-				      c->overflow[pipe].counts);
+		sum += delta_pending(c->memory.shared->overflow[pipe].counts,
+				     c->overflow[pipe].counts);
 	return sum;
 }
 

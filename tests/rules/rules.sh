@@ -106,7 +106,7 @@ rule_maps() {
 # With those that are handed what the owner has read: the collector, and the sums of bursts.
 rule wire "the memory shared with a program is known to its owner and to who sums it up"
 rule_wire() {
-	only '.*/wire\.h' 'tracer\.c|collector\.c'
+	only '.*/wire\.h' 'tracer\.c|collector\.c|delta\.c'
 	only '.*/burst-wire\.h' 'burst\.c|burst-pairs\.c|burst-sum\.c'
 	only '.*/sampler-wire\.h' 'sampler\.c'
 	c_files | grep -vE '^(bpf|daemon|tests/bench|tests/fuzz)/|^tests/unit/slots\.h$' | xargs grep -nE '^#include.*wire\.h'

@@ -44,6 +44,7 @@ struct named {
 static struct {
 	struct wire_slot slots[WIRE_SLOTS];
 	bool claimed[WIRE_SLOTS];
+	bool refuses; /* to delete claims */
 	struct wire_shared shared;
 	uint64_t now_usec;
 	struct named named[WIRE_SLOTS];
@@ -65,6 +66,8 @@ int bpf_map_delete_batch(int fd, const void *keys, __u32 *count, const struct bp
 
 	(void)o;
 	assert_int_equal(fd, CLAIMS_FD);
+	if (kernel.refuses)
+		return -EPERM;
 	for (uint32_t i = 0; i < *count; i++) {
 		assert_int_equal(kernel.slots[indices[i]].key, 0);
 		assert_true(kernel.claimed[indices[i]]);

@@ -225,6 +225,30 @@ static void test_beyond_all_limits(void **state)
 			    writes(first, first->groups[i].unit, first->groups[i].comm));
 }
 
+/* The kernel may refuse for a while: the claims are deleted later, and the counts are not affected.
+ */
+static void test_deleting_is_refused(void **state)
+{
+	_cleanup_(fixture_free) struct fixture f = fixture_new(10);
+	_cleanup_(snapshot_unrefp) struct snapshot *s = NULL;
+	struct wire_slot *slot = slot_claim(NOBODY + 500, NOBODY + 500, 7, "job", 1);
+
+	(void)state;
+	slot_write(slot, 3);
+	slot_retire(slot, "job", PROCESS_EXITED);
+	kernel.refuses = true;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(collector_collect(f.collector, ++kernel.now_usec), -EPERM);
+		assert_int_equal(kernel.shared.reaped, 0);
+		assert_true(kernel.claimed[slot - kernel.slots]);
+	}
+	kernel.refuses = false;
+	s = collected(&f);
+	assert_int_equal(kernel.shared.reaped, 1);
+	assert_int_equal(claims(&f), 0);
+	assert_int_equal(total(s), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_looked_up_once_a_process),
 		cmocka_unit_test(test_looked_up_in_turn),
 		cmocka_unit_test(test_beyond_all_limits),
+		cmocka_unit_test(test_deleting_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("collector", tests, NULL, NULL);
