@@ -31,8 +31,9 @@ ok "a user cannot see its files, and is told so" sh -c "runuser -u user -- pipew
 is "root sees who is at the other end" "$(pipewatchctl show "$writer" | awk '$NF == "reads" || $NF == "writes"' | grep -c 'sleep')" 2
 
 ok "status" sh -c "runuser -u user -- pipewatchctl status > said"
-is "it says what mode it is in" "$(grep -c 'The mode is exact (auto is configured)' said)" 1
-is "and fits a screen" "$(awk 'length($0) > 80 || NR > 24' said | wc -l)" 0
+is "it says what mode it is in" "$(grep -c 'The mode is exact (configured: auto)' said)" 1
+script -qec "stty cols 80 rows 24; NO_COLOR=1 runuser -u user -- pipewatchctl status" /dev/null < /dev/null | tr -d '\r' > shown
+is "and fits a screen" "$(awk 'length($0) > 80 || NR > 23' shown | wc -l), $(sed -n '1s/ on.*//p' shown)" "0, pipewatchd $(pipewatchctl --version | sed -n '1s/.* //p')"
 sed 's/^/# /' said
 is "top, where everybody can look" "$(ctl top -n 2 -d 0.5 | grep -c '^Host: ')" 2
 ok "remedies" sh -c "runuser -u user -- pipewatchctl remedies > said"
