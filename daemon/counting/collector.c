@@ -19,8 +19,9 @@ _Static_assert((int)WIRE_ANONYMOUS == (int)PIPE_ANONYMOUS, "the kinds of pipe");
 
 #define KEY_TID_MASK (~(WIRE_KEY_FIFO | WIRE_KEY_EXITED))
 
-/* Processes that are looked up in /proc in a round at most: each takes 15,000 instructions. */
-#define LOOKS_MAX 256
+/* Processes that are looked up in /proc in a round at most: each takes a hundred thousand
+ * instructions, the kernel's included. */
+#define LOOKS_MAX 32
 
 /* A name that is another each time it is read is one that somebody changes without end. */
 #define COMM_READS_MAX 8

@@ -2,7 +2,7 @@
 #include "slots.h"
 
 #define PROCESS_EXITED WIRE_SLOT_PROCESS_EXITED
-#define LOOKS_MAX      256 /* processes that are looked up in a round */
+#define LOOKS_MAX      32 /* processes that are looked up in a round */
 
 /* A worker ended before its process got another name, and before anybody looked: the new name
  * stays, and the worker's operations are the old one's. */
