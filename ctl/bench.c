@@ -7,6 +7,7 @@
 
 #include "tree.h"
 #include "load.h"
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 #include "table.h"
 #include "text.h"
@@ -33,14 +34,6 @@ struct bench {
 	char version[64];
 	char mode[32];
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -75,7 +68,7 @@ static void measure_round(struct bench *b, enum load load, enum load_pipe pipe, 
 /* The kinds of pipe take turns, so that what disturbs meets all of them. */
 static void measure(struct bench *b, double seconds)
 {
-	double start = now();
+	double start = clock_seconds(CLOCK_MONOTONIC);
 
 	for (enum load load = 0; load < LOADS; load++) {
 		double end = start + seconds * (load + 1) / LOADS;
@@ -83,7 +76,9 @@ static void measure(struct bench *b, double seconds)
 		/* A first round for caches and the first touch of pages. */
 		for (enum load_pipe pipe = 0; pipe < LOAD_PIPES; pipe++)
 			measure_round(b, load, pipe, false);
-		for (unsigned int i = 0; i < ROUNDS_MAX && (i < ROUNDS_MIN || now() < end); i++)
+		for (unsigned int i = 0;
+		     i < ROUNDS_MAX && (i < ROUNDS_MIN || clock_seconds(CLOCK_MONOTONIC) < end);
+		     i++)
 			for (enum load_pipe pipe = 0; pipe < LOAD_PIPES; pipe++)
 				measure_round(b, load, pipe, true);
 		for (enum load_pipe pipe = 0; pipe < LOAD_PIPES; pipe++) {

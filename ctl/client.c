@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <systemd/sd-bus.h>
-#include <time.h>
 
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 
 #define ADDRESS_SYSTEM "unix:path=/run/dbus/system_bus_socket"
@@ -30,14 +30,6 @@ struct client {
 struct reply {
 	sd_bus_message *message; /* NULL: not there yet */
 };
-
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
 
 static int resolve(const char *bus, char **ret_address, struct failure *f)
 {
@@ -132,7 +124,7 @@ static int step(struct client *c, uint64_t deadline_usec, bool *ret_interrupted)
 	if (r != 0)
 		return r < 0 ? r : 1;
 
-	now = now_usec();
+	now = monotonic_usec();
 	if (now >= deadline_usec)
 		return 0;
 	r = sd_bus_get_events(c->connection);
@@ -188,7 +180,7 @@ static int explain_connection(const struct client *c, int error, struct failure 
 /* Until the bus has answered our greeting; then a call's time is the daemon's alone. */
 static int connect_bus(struct client *c, struct failure *f)
 {
-	uint64_t deadline = now_usec() + CLIENT_CONNECT_SEC * USEC_PER_SEC;
+	uint64_t deadline = monotonic_usec() + CLIENT_CONNECT_SEC * USEC_PER_SEC;
 	bool interrupted = false;
 	int r;
 
@@ -228,7 +220,7 @@ static int on_reply(sd_bus_message *message, void *userdata, sd_bus_error *error
 static int exchange(struct client *c, sd_bus_message *call, unsigned int seconds,
 		    sd_bus_message **ret_answer)
 {
-	uint64_t deadline = now_usec() + seconds * USEC_PER_SEC;
+	uint64_t deadline = monotonic_usec() + seconds * USEC_PER_SEC;
 	struct reply reply = {};
 	sd_bus_slot *slot = NULL;
 	bool interrupted = false;

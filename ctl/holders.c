@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 #include "text.h"
 
@@ -22,7 +22,7 @@ struct scan {
 	struct holders *h;
 	size_t room;
 	size_t n_own; /* entries of the process itself: the pipes that are looked for */
-	struct timespec end;
+	uint64_t end_usec;
 };
 
 static void dirp(DIR **d)
@@ -33,11 +33,7 @@ static void dirp(DIR **d)
 
 static bool late(const struct scan *s)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > s->end.tv_sec ||
-	       (now.tv_sec == s->end.tv_sec && now.tv_nsec > s->end.tv_nsec);
+	return monotonic_usec() > s->end_usec;
 }
 
 /* The flags that a file was opened with, octal in fdinfo; -1: not to be known. */
@@ -215,8 +211,7 @@ int holders_find(const char *proc, uint32_t pid, bool utf8, struct holders *ret)
 	struct scan s = { .proc = proc, .utf8 = utf8, .h = &h };
 	int r;
 
-	clock_gettime(CLOCK_MONOTONIC, &s.end);
-	s.end.tv_sec += SCAN_SEC;
+	s.end_usec = monotonic_usec() + SCAN_SEC * UINT64_C(1000000);
 	r = scan_process(&s, pid, true);
 	if (r == 0) {
 		s.n_own = h.n;

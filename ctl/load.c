@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 
 /* Of messages that fit into a pipe of 16 pages; 640 would. */
@@ -48,14 +49,6 @@ struct round {
 	struct ends go;	   /* its end is the signal to begin */
 	uint64_t *ends_ns; /* shared with the children: when each was done; 0: failed */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 unsigned int load_messages(enum load load)
 {
@@ -233,7 +226,7 @@ __attribute__((noreturn)) static void be_child(struct round *round, unsigned int
 	close(round->go.write);
 	if (getppid() == parent && write(round->ready.write, &byte, 1) == 1 &&
 	    read(round->go.read, &byte, 1) == 0 && work(round, child) == 0)
-		round->ends_ns[child] = now_ns();
+		round->ends_ns[child] = clock_ns(CLOCK_MONOTONIC);
 	_exit(0);
 }
 
@@ -280,7 +273,7 @@ static int run_children(struct round *round, unsigned int n, double *ret_seconds
 	/* A reader is to see the end of its data when a writer fails. */
 	for (unsigned int i = 0; i < round->n_pipes; i++)
 		close_ends(&round->data[i]);
-	start = now_ns();
+	start = clock_ns(CLOCK_MONOTONIC);
 	close_ends(&round->go);
 	for (unsigned int i = 0; i < started; i++) {
 		while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
@@ -330,9 +323,9 @@ int load_round(enum load load, enum load_pipe pipe, double *ret_seconds)
 	for (; round.n_pipes < pipes[load] && r == 0; round.n_pipes += r == 0)
 		r = open_pipe(pipe, &round.data[round.n_pipes]);
 	if (r == 0 && load == LOAD_FILL) {
-		start = now_ns();
+		start = clock_ns(CLOCK_MONOTONIC);
 		r = fill(&round.data[0]);
-		seconds = (double)(now_ns() - start) / 1e9;
+		seconds = (double)(clock_ns(CLOCK_MONOTONIC) - start) / 1e9;
 	} else if (r == 0) {
 		r = run_forked(&round, &seconds);
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 #include "row.h"
 #include "text.h"
@@ -252,12 +253,9 @@ static void read_time(struct reader *r)
 	struct model *m = r->m;
 	struct count now = get_count(m->json, "now_usec");
 	struct amount measured = get_amount(m->json, "measured_seconds");
-	struct timespec clock;
 
 	m->start_time_usec = get_count(m->json, "start_time_usec").value;
-	clock_gettime(CLOCK_REALTIME, &clock);
-	m->now_usec = now.known ? now.value
-				: (uint64_t)clock.tv_sec * 1000000 + (uint64_t)clock.tv_nsec / 1000;
+	m->now_usec = now.known ? now.value : clock_usec(CLOCK_REALTIME);
 	if (measured.known)
 		m->seconds = measured.value;
 	else if (m->start_time_usec > 0 && m->now_usec > m->start_time_usec)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 
 /* Alternate screen, no cursor, no wrapping of lines that are too long. */
@@ -192,19 +193,11 @@ static enum screen_event take_key(struct screen *s, char *ret_key)
 	return SCREEN_NONE;
 }
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 enum screen_event screen_wait(struct screen *s, uint64_t deadline_usec, char *ret_key)
 {
 	for (;;) {
 		struct epoll_event event;
-		uint64_t now = now_usec();
+		uint64_t now = monotonic_usec();
 		enum screen_event e;
 		int timeout = deadline_usec > now ? (int)((deadline_usec - now) / 1000 + 1) : 0;
 		int n = epoll_wait(s->epoll_fd, &event, 1, timeout);

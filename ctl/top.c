@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 #include "tree.h"
 #include "rates.h"
@@ -32,14 +33,6 @@ struct top {
 	uint32_t rounds;	/* so far */
 	struct failure trouble; /* why there is no newer round; on a screen that may pass */
 };
-
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
 
 static void cell_amount(struct table *t, struct amount value,
 			const char *(*format)(double value, char *ret))
@@ -343,7 +336,7 @@ static int run_screen(struct top *top, struct failure *f)
 	if (r != 0)
 		return r;
 	for (;;) {
-		uint64_t next = now_usec() + (uint64_t)(options->delay * USEC_PER_SEC);
+		uint64_t next = monotonic_usec() + (uint64_t)(options->delay * USEC_PER_SEC);
 		struct failure trouble = {};
 		int error = fetch(top, &trouble);
 

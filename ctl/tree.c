@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tree.h"
+#include "pipewatch/number.h"
 
 #include <json-c/json.h>
 #include <math.h>
@@ -84,15 +85,11 @@ void tree_count(struct tree *j, struct json_object *to, const char *key, uint64_
 
 void tree_double(struct tree *j, struct json_object *to, const char *key, double value)
 {
-	char text[40];
+	char text[NUMBER_MAX];
 
 	if (!isfinite(value))
 		return;
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
+	number_format(value, text);
 	tree_add(j, to, key, json_object_new_double_s(value, text));
 }
 

@@ -13,7 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "bus.h"
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "config.h"
 #include "http.h"
 #include "log.h"

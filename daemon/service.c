@@ -10,7 +10,7 @@
 
 #include "ab.h"
 #include "check.h"
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "cpu-time.h"
 #include "measurement.h"
 #include "permission.h"

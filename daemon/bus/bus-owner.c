@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <pipewatch/api.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 
 /* Between two questions. */
@@ -59,14 +59,6 @@ static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 	return 0;
 }
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * UINT64_C(1000000) + now.tv_nsec / 1000;
-}
-
 /* Asks once, and waits for the answer. What sd-bus has for that waits for ever where a bus takes
  * the connection and says nothing. */
 static int question_ask(sd_bus *connection, uint64_t end_usec, struct bus_owner *ret_owner)
@@ -77,7 +69,7 @@ static int question_ask(sd_bus *connection, uint64_t end_usec, struct bus_owner 
 
 	r = bus_owner_ask(connection, on_answer, &q);
 	while (r >= 0 && !q.answered) {
-		now = now_usec();
+		now = monotonic_usec();
 		if (now >= end_usec)
 			return -ETIMEDOUT;
 		r = sd_bus_process(connection, NULL);
@@ -116,7 +108,7 @@ static int connect_to(const char *address, sd_bus **ret_connection)
 int bus_owner_find(const char *address, uint64_t patience_usec, struct bus_owner *ret_owner)
 {
 	_cleanup_(sd_bus_close_unrefp) sd_bus *connection = NULL;
-	uint64_t end_usec = now_usec() + patience_usec;
+	uint64_t end_usec = monotonic_usec() + patience_usec;
 	struct bus_owner owner = {};
 	int r;
 
@@ -130,7 +122,7 @@ int bus_owner_find(const char *address, uint64_t patience_usec, struct bus_owner
 			break;
 		if (r < 0)
 			return r;
-		if (!owner.exists || now_usec() >= end_usec)
+		if (!owner.exists || monotonic_usec() >= end_usec)
 			break;
 		usleep(AGAIN_USEC);
 	}

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipewatch/number.h"
 #include "pipewatch/util.h"
 #include "text.h"
 
@@ -78,19 +79,14 @@ static void write_bool(struct writer *w, const char *key, bool value)
 	write_value(w, key, json_object_new_boolean(value));
 }
 
-/* The shortest text that reads back as the same number. JSON has no infinities: such a member is
- * left out. */
+/* JSON has no infinities: such a member is left out. */
 static void write_double(struct writer *w, const char *key, double value)
 {
-	char text[40];
+	char text[NUMBER_MAX];
 
 	if (!isfinite(value))
 		return;
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
+	number_format(value, text);
 	write_value(w, key, json_object_new_double_s(value, text));
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 
 struct burst_loading {
 	pthread_t thread;

@@ -14,7 +14,7 @@
 
 #include "burst-pairs.h"
 #include "burst-sum.h"
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "cpu-seconds.h"
 #include "own-pipe.h"
 #include "pipewatch/util.h"

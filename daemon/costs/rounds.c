@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "error.h"
 #include "own-pipe.h"
 #include "pipewatch/util.h"

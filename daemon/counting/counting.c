@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "collector.h"
 #include "jitter.h"
 #include "pipewatch/util.h"

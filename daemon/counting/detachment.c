@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 
 static void *detachment_run(void *userdata)
 {

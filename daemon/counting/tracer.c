@@ -11,7 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "detachment.h"
 #include "kernel.h"
 #include "map-memory.h"

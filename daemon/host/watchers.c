@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "name.h"
 #include "pipewatch/util.h"
 #include "process.h"

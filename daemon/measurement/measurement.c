@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "pipewatch/api.h"
 #include "pipewatch/util.h"
 

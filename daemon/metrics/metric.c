@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipewatch/number.h"
 #include "pipewatch/util.h"
 
 #define MAX_LABELS 8
@@ -160,10 +161,9 @@ static void put_series(struct metric_writer *w, const char *suffix,
 	put_char(w, ' ');
 }
 
-/* The shortest decimal that reads back as the same double. */
 static void put_double(struct metric_writer *w, double value)
 {
-	char text[32];
+	char text[NUMBER_MAX];
 
 	if (isnan(value)) {
 		put_string(w, "NaN");
@@ -173,11 +173,7 @@ static void put_double(struct metric_writer *w, double value)
 		put_string(w, value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
-	for (int precision = 15; precision <= 17; precision++) {
-		snprintf(text, sizeof(text), "%.*g", precision, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
+	number_format(value, text);
 	put_string(w, text);
 }
 

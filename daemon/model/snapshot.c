@@ -9,7 +9,7 @@
 #define uthash_nonfatal_oom(item) ((item)->lost = true)
 #include <uthash.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "pipewatch/util.h"
 
 /* The arena is the set of all strings, so that a name shared by thousands of processes is stored

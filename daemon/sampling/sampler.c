@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "cpus.h"
 #include "jitter.h"
 #include "kallsyms.h"

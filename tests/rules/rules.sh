@@ -186,7 +186,7 @@ rule client "the client shares names and helpers with the daemon, nothing else, 
 rule_client() {
 	client_includes > "$work/client"
 	grep -E ' (daemon/|bpf/|.*/bpf/|.*\.skel\.h|include/pipewatch/)' "$work/client" |
-		grep -vE ' include/pipewatch/(api|util)\.h$'
+		grep -vE ' include/pipewatch/(api|clock|number|util)\.h$'
 	grep -E ' .*/sd-bus\.h$' "$work/client" | grep -v '^client\.c '
 	grep -E ' .*/libsmartcols\.h$' "$work/client" | grep -v '^table\.c '
 	grep -E ' .*/argp\.h$' "$work/client" | grep -v '^options\.c '

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
+#include "pipewatch/clock.h"
 #include "detachment.h"
 
 static struct {
